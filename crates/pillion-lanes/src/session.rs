@@ -41,6 +41,7 @@ pub const WORKSPACE: &str = "user_workspace";
 
 /// A file that a run made or changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Artifact")]
 pub struct ProducedFile {
     /// Its name in the folder.
     pub name: String,

@@ -3,38 +3,38 @@
 use serde_json::{Value, json};
 
 use crate::TestContext;
-use crate::lines::Lines;
+use crate::lines::LineProcess;
 
 /// A connection to a server for agents.
-pub struct Agent {
+pub struct McpAgent {
     /// What it and the server say to each other.
-    pub lines: Lines,
+    pub lines: LineProcess,
     next: u64,
 }
 
 impl TestContext {
     /// `pillion mcp` with these arguments, after the handshake.
-    pub fn agent(&self, args: &[&str]) -> Agent {
+    pub fn agent(&self, args: &[&str]) -> McpAgent {
         self.agent_on("mcp", args)
     }
 
     /// `pillion expose` with these arguments, after the handshake.
-    pub fn exposing(&self, args: &[&str]) -> Agent {
+    pub fn exposing(&self, args: &[&str]) -> McpAgent {
         self.agent_on("expose", args)
     }
 
-    fn agent_on(&self, command: &str, args: &[&str]) -> Agent {
+    fn agent_on(&self, command: &str, args: &[&str]) -> McpAgent {
         let all: Vec<_> = [command].iter().chain(args).copied().collect();
-        let mut agent = Agent::new(Lines::start(self.pillion_command(&all)));
+        let mut agent = McpAgent::new(LineProcess::start(self.pillion_command(&all)));
         let hello = agent.shake_hands();
         assert_eq!(hello["result"]["serverInfo"]["name"], "pillion", "{hello}");
         agent
     }
 }
 
-impl Agent {
+impl McpAgent {
     /// An agent that speaks in these lines.
-    pub fn new(lines: Lines) -> Self {
+    pub fn new(lines: LineProcess) -> Self {
         Self { lines, next: 0 }
     }
 

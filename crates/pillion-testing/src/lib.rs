@@ -47,7 +47,7 @@ pub use wait::{Wait, wait_for, wait_for_file, wait_until};
 /// How long anything may take before a test gives up on it.
 pub const DEADLINE: Duration = Duration::from_secs(40);
 /// What the faults must be over by: "every child gone within 2 s". Only time in which the
-/// machine had a processor for everybody counts ([`wait`]).
+/// machine had a processor for everybody counts ([`Wait`]).
 pub const TWO_SECONDS: Duration = Duration::from_secs(2);
 /// Marks every process of a context. pillion hands it on to all its children: its name makes it
 /// one of the variables that do not depend on a project.
@@ -242,8 +242,8 @@ impl TestContext {
     }
 
     /// Run pillion to its end.
-    pub fn pillion(&self, args: &[&str]) -> Output {
-        Output::of(self.pillion_command(args))
+    pub fn pillion(&self, args: &[&str]) -> CommandOutput {
+        CommandOutput::of(self.pillion_command(args))
     }
 
     /// Run pillion, which must succeed, and read its output as JSON.
@@ -327,7 +327,7 @@ impl Drop for TestContext {
 
 /// What a finished program left.
 #[derive(Debug)]
-pub struct Output {
+pub struct CommandOutput {
     /// Its exit code; none if a signal ended it.
     pub code: Option<i32>,
     /// What it printed.
@@ -336,7 +336,7 @@ pub struct Output {
     pub stderr: String,
 }
 
-impl Output {
+impl CommandOutput {
     /// Run a command to its end, which must come.
     pub fn of(mut command: Command) -> Self {
         let mut child = command
@@ -371,7 +371,7 @@ impl Output {
     }
 }
 
-impl std::fmt::Display for Output {
+impl std::fmt::Display for CommandOutput {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let code = self.code.map_or("none".into(), |code| code.to_string());
         write!(f, "exit: {code}")?;

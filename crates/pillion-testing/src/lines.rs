@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::{DEADLINE, TestContext, wait_for};
 
 /// A child that speaks in lines.
-pub struct Lines {
+pub struct LineProcess {
     /// The process.
     pub child: Child,
     input: Option<ChildStdin>,
@@ -20,15 +20,15 @@ pub struct Lines {
 
 impl TestContext {
     /// `pillion stdio`, ready.
-    pub fn stdio(&self) -> Lines {
-        let mut host = Lines::start(self.pillion_command(&["stdio"]));
+    pub fn stdio(&self) -> LineProcess {
+        let mut host = LineProcess::start(self.pillion_command(&["stdio"]));
         let ready = host.json();
         assert_eq!(ready["status"], "ready", "{ready}");
         host
     }
 }
 
-impl Lines {
+impl LineProcess {
     /// Start a program that speaks in lines.
     pub fn start(mut command: Command) -> Self {
         let mut child = command
@@ -122,7 +122,7 @@ impl Lines {
     }
 }
 
-impl Drop for Lines {
+impl Drop for LineProcess {
     fn drop(&mut self) {
         self.input = None;
         if std::thread::panicking() {

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use crate::daemon::Daemon;
 use crate::prerequisites::kept;
-use crate::rpc::{Outcome, Rpc};
-use crate::web::{Reply, Web};
-use crate::{Output, TestContext};
+use crate::rpc::{Rpc, RpcOutcome};
+use crate::web::{HttpReply, Web};
+use crate::{CommandOutput, TestContext};
 
 const FIXTURES: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -18,7 +18,7 @@ const FIXTURES: &str = concat!(
 );
 
 /// A project that questions are asked about. The fields are in the order in which they end.
-pub struct Project {
+pub struct TestProject {
     rpc: Rpc,
     /// Whom it asks.
     pub daemon: Daemon,
@@ -26,7 +26,7 @@ pub struct Project {
     pub context: TestContext,
 }
 
-impl Project {
+impl TestProject {
     /// The fixture with this name.
     pub fn open(topic: &str) -> Self {
         Self::converted(topic, |_, text| text.into_bytes())
@@ -63,7 +63,7 @@ impl Project {
     }
 
     /// What an operation answers, or its error object.
-    pub fn try_ask(&mut self, operation: &str, mut params: Value) -> Outcome {
+    pub fn try_ask(&mut self, operation: &str, mut params: Value) -> RpcOutcome {
         if params.get("root").is_none() {
             params["root"] = json!(self.context.project);
         }
@@ -222,7 +222,7 @@ fn tools() -> &'static Path {
 }
 
 /// The old routes of `pillion serve`.
-pub fn post(web: &Web, route: &str, params: &Value) -> Reply {
+pub fn post(web: &Web, route: &str, params: &Value) -> HttpReply {
     let kind = [("Content-Type", "application/json")];
     web.request("POST", route, &kind, &params.to_string())
 }
@@ -232,6 +232,6 @@ pub fn git(context: &TestContext, args: &[&str]) {
     let mut git = context.command("git");
     git.args(["-c", "user.name=it", "-c", "user.email=it@localhost"])
         .args(args);
-    let output = Output::of(git);
+    let output = CommandOutput::of(git);
     assert_eq!(output.code, Some(0), "git {args:?}\n{output}");
 }

@@ -33,7 +33,7 @@ pub struct Rpc {
 }
 
 /// A result, or the `error` member.
-pub type Outcome = Result<Value, Value>;
+pub type RpcOutcome = Result<Value, Value>;
 
 impl TestContext {
     /// `pillion rpc --stdio`.
@@ -104,7 +104,7 @@ impl Rpc {
     }
 
     /// Send a request on behalf of this caller, and wait for its outcome.
-    pub fn call_for(&mut self, caller: Value, method: &str, params: Value) -> Outcome {
+    pub fn call_for(&mut self, caller: Value, method: &str, params: Value) -> RpcOutcome {
         let id = self.next_id;
         self.next_id += 1;
         self.open.insert(id);
@@ -115,7 +115,7 @@ impl Rpc {
     }
 
     /// Send a request and wait for its outcome.
-    pub fn call(&mut self, method: &str, params: Value) -> Outcome {
+    pub fn call(&mut self, method: &str, params: Value) -> RpcOutcome {
         let id = self.send(method, params);
         self.outcome(id)
     }
@@ -134,18 +134,18 @@ impl Rpc {
     }
 
     /// Call a function in the project; gives what the function returned.
-    pub fn py(&mut self, function: &str, params: Value) -> Outcome {
+    pub fn py(&mut self, function: &str, params: Value) -> RpcOutcome {
         self.py_with(function, params, json!({}))
     }
 
     /// The same with more parameters of `py.call`.
-    pub fn py_with(&mut self, function: &str, params: Value, more: Value) -> Outcome {
+    pub fn py_with(&mut self, function: &str, params: Value, more: Value) -> RpcOutcome {
         let id = self.send_py(function, params, more);
         self.outcome(id).map(|called| called["result"].clone())
     }
 
     /// Send a command to a sidecar of the project; gives what it answered.
-    pub fn sidecar(&mut self, sidecar: &str, command: &str, args: Value) -> Outcome {
+    pub fn sidecar(&mut self, sidecar: &str, command: &str, args: Value) -> RpcOutcome {
         let id = self.send_sidecar(sidecar, command, args, json!({}));
         self.outcome(id).map(|called| called["result"].clone())
     }
@@ -189,7 +189,7 @@ impl Rpc {
     }
 
     /// Wait for the answer to a request.
-    pub fn outcome(&mut self, id: u64) -> Outcome {
+    pub fn outcome(&mut self, id: u64) -> RpcOutcome {
         loop {
             if let Some(answer) = self.answers.get(&id) {
                 assert_eq!(answer["jsonrpc"], "2.0", "{answer}");

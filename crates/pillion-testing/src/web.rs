@@ -22,7 +22,7 @@ pub struct Web {
 
 /// An answer.
 #[derive(Debug)]
-pub struct Reply {
+pub struct HttpReply {
     /// The status.
     pub status: u16,
     /// Names, in lower case, and values.
@@ -111,7 +111,13 @@ impl Web {
     }
 
     /// One request with everything said.
-    pub fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Reply {
+    pub fn request(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> HttpReply {
         let mut reader = self.open(method, path, headers, body);
         let (status, headers) = read_head(&mut reader);
         let mut body = Vec::new();
@@ -126,7 +132,7 @@ impl Web {
             reader.read_to_end(&mut body).unwrap();
         }
         let body = String::from_utf8(body).unwrap();
-        Reply {
+        HttpReply {
             status,
             headers,
             body,
@@ -134,12 +140,12 @@ impl Web {
     }
 
     /// A `GET`.
-    pub fn get(&self, path: &str) -> Reply {
+    pub fn get(&self, path: &str) -> HttpReply {
         self.request("GET", path, &[], "")
     }
 
     /// An operation.
-    pub fn post(&self, operation: &str, params: &Value) -> Reply {
+    pub fn post(&self, operation: &str, params: &Value) -> HttpReply {
         let kind = [("Content-Type", "application/json")];
         self.request(
             "POST",
@@ -150,7 +156,7 @@ impl Web {
     }
 
     /// Call a function; gives what it returned.
-    pub fn py(&self, function: &str, params: &Value) -> Result<Value, Reply> {
+    pub fn py(&self, function: &str, params: &Value) -> Result<Value, HttpReply> {
         let reply = self.post("py.call", &json!({"function": function, "params": params}));
         match reply.status {
             200 => Ok(reply.json()["result"].clone()),
@@ -159,7 +165,7 @@ impl Web {
     }
 
     /// An operation that streams.
-    pub fn stream(&self, operation: &str, params: &Value) -> Events {
+    pub fn stream(&self, operation: &str, params: &Value) -> EventStream {
         let kind = [
             ("Content-Type", "application/json"),
             ("Accept", "text/event-stream"),
@@ -174,7 +180,7 @@ impl Web {
         assert_eq!(status, 200);
         let kind = headers.iter().find(|(name, _)| name == "content-type");
         assert_eq!(kind.map(|(_, v)| v.as_str()), Some("text/event-stream"));
-        Events {
+        EventStream {
             reader,
             buffer: String::new(),
         }
@@ -200,7 +206,7 @@ impl Drop for Web {
     }
 }
 
-impl Reply {
+impl HttpReply {
     /// The body as JSON.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|e| panic!("{e}: {self:?}"))
@@ -214,12 +220,12 @@ impl Reply {
 }
 
 /// Server-sent events.
-pub struct Events {
+pub struct EventStream {
     reader: BufReader<TcpStream>,
     buffer: String,
 }
 
-impl Iterator for Events {
+impl Iterator for EventStream {
     type Item = Value;
 
     /// The data of the next event; `None` at the end.

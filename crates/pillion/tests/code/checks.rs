@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pillion_testing::project::Project;
+use pillion_testing::project::TestProject;
 use serde_json::{Value, json};
 
 use super::markers::{Claims, Place};
 
 impl Claims {
-    pub(super) fn definitions(&mut self, project: &mut Project) {
+    pub(super) fn definitions(&mut self, project: &mut TestProject) {
         for (at, targets) in self.of("defs") {
             let mut expected = BTreeSet::new();
             for target in targets.iter().filter(|target| *target != "nothing") {
@@ -69,7 +69,7 @@ impl Claims {
         }
     }
 
-    pub(super) fn hovers(&mut self, project: &mut Project) {
+    pub(super) fn hovers(&mut self, project: &mut TestProject) {
         for (at, words) in self.of("hover") {
             let answer = project.ask("hover", at.params());
             let expected = match words[0].as_str() {
@@ -86,7 +86,7 @@ impl Claims {
         }
     }
 
-    pub(super) fn uses(&mut self, project: &mut Project) {
+    pub(super) fn uses(&mut self, project: &mut TestProject) {
         let mut all: BTreeMap<String, BTreeSet<(Place, bool, bool)>> = BTreeMap::new();
         for (at, words) in self.of("uses") {
             let inside = words.len() == 2;
@@ -138,7 +138,7 @@ impl Claims {
         }
     }
 
-    pub(super) fn occurrences(&mut self, project: &mut Project) {
+    pub(super) fn occurrences(&mut self, project: &mut TestProject) {
         let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for (at, words) in self.of("renamed") {
             all.entry(words[0].clone())

@@ -29,7 +29,7 @@ fn paths_of_every_answer_can_be_opened_from_here() {
     let said = |folder: &str, args: &[&str]| {
         let mut command = context.pillion_command(args);
         command.current_dir(context.base.join(folder));
-        let output = pillion_testing::Output::of(command);
+        let output = pillion_testing::CommandOutput::of(command);
         assert_eq!(output.code, Some(0), "{args:?}: {output}");
         output.stdout
     };
@@ -150,7 +150,7 @@ fn paths_are_meant_from_where_one_stands() {
     let context = fixture("layout_src");
     let mut below = context.pillion_command(&["defs", "test_boiler.py", "3", "25"]);
     below.current_dir(context.project.join("tests"));
-    let answer = pillion_testing::Output::of(below).json();
+    let answer = pillion_testing::CommandOutput::of(below).json();
     assert_eq!(
         places(&answer["locations"]),
         ["src/engine_room/boiler.py:1:5"]
@@ -159,7 +159,7 @@ fn paths_are_meant_from_where_one_stands() {
     let file = context.project.join("tests/test_boiler.py");
     let mut elsewhere = context.pillion_command(&["defs", file.to_str().unwrap(), "3", "25"]);
     elsewhere.current_dir(&context.base);
-    let answer = pillion_testing::Output::of(elsewhere).json();
+    let answer = pillion_testing::CommandOutput::of(elsewhere).json();
     assert_eq!(
         places(&answer["locations"]),
         ["src/engine_room/boiler.py:1:5"]
@@ -167,7 +167,7 @@ fn paths_are_meant_from_where_one_stands() {
     let root = context.project.to_str().unwrap();
     let mut named = context.pillion_command(&["grep", "--root", root, "degrees + 1"]);
     named.current_dir(&context.base);
-    let answer = pillion_testing::Output::of(named).json();
+    let answer = pillion_testing::CommandOutput::of(named).json();
     assert_eq!(
         places(&answer["matches"]),
         ["src/engine_room/boiler.py:3:12"]
@@ -207,7 +207,7 @@ fn a_path_that_leads_nowhere_from_here_is_meant_from_the_named_root() {
     ] {
         let mut command = context.pillion_command(args);
         command.current_dir(&context.base);
-        let output = pillion_testing::Output::of(command);
+        let output = pillion_testing::CommandOutput::of(command);
         let code = i32::from(args[0] == "diagnostics");
         assert_eq!(output.code, Some(code), "{args:?}: {output}");
         assert!(output.stdout.contains("pkg/low.py"), "{args:?}: {output}");
@@ -237,7 +237,7 @@ fn text_in(context: &pillion_testing::TestContext, folder: &str, args: &[&str]) 
     command
         .arg("--text")
         .current_dir(context.project.join(folder));
-    let output = pillion_testing::Output::of(command);
+    let output = pillion_testing::CommandOutput::of(command);
     assert_eq!(output.code, Some(0), "{args:?}: {output}");
     output.stdout
 }
@@ -259,7 +259,7 @@ fn paths_of_an_answer_can_be_opened_from_where_one_stands() {
     // For programs they are relative to the root, wherever one stands.
     let mut command = context.pillion_command(&["defs", "total"]);
     command.current_dir(context.project.join("tests"));
-    let answer = pillion_testing::Output::of(command).json();
+    let answer = pillion_testing::CommandOutput::of(command).json();
     assert_eq!(places(&answer["locations"]), ["shop/cart.py:1:5"]);
 }
 

@@ -1,6 +1,6 @@
 //! The contract's edges on HTTP and on the socket.
 
-use pillion_testing::project::{Project, bare, fixture, members, places, post};
+use pillion_testing::project::{TestProject, bare, fixture, members, places, post};
 use serde_json::json;
 
 const ROUTES: &[&str] = &["defs", "refs", "hover", "occurrences"];
@@ -277,7 +277,7 @@ fn several_positions_are_answered_each_for_itself() {
 
 #[test]
 fn an_answer_can_be_text() {
-    let mut project = Project::open("hover");
+    let mut project = TestProject::open("hover");
     let place = json!({"file": "app.py", "line": 1, "col": 8, "format": "text"});
     let defs = project.ask("defs", place.clone());
     assert_eq!(
@@ -347,7 +347,7 @@ fn every_door_gives_the_same_answer() {
 
 #[test]
 fn a_location_has_the_members_of_the_contract() {
-    let mut project = Project::open("references");
+    let mut project = TestProject::open("references");
     let answer = project.ask_at("defs", ("model.py", 25, 21));
     assert_eq!(
         answer["locations"],
@@ -392,7 +392,7 @@ fn a_root_may_lie_below_folders_with_any_name() {
     write("pkg/__init__.py", "");
     write("pkg/impl.py", "def first():\n    return 1\n");
     write("app.py", "from pkg.impl import first\n\nfirst()\n");
-    let mut project = Project::new(context);
+    let mut project = TestProject::new(context);
     let asked = json!({"root": web_root, "file": "app.py", "line": 3, "col": 1});
     let answer = project.ask("defs", asked.clone());
     assert_eq!(

@@ -1,12 +1,12 @@
 //! Many callers, several workspaces, engines that die or stand still.
 
 use pillion_testing::processes;
-use pillion_testing::project::{Project, bare, members, places};
+use pillion_testing::project::{TestProject, bare, members, places};
 use pillion_testing::rpc::Rpc;
 use serde_json::{Value, json};
 
 /// A folder with a module of its own and a use of it.
-fn workspace(project: &Project, name: &str, line: usize) -> std::path::PathBuf {
+fn workspace(project: &TestProject, name: &str, line: usize) -> std::path::PathBuf {
     let write = |file: &str, text: &str| project.context.write(&format!("{name}/{file}"), text);
     write("pyproject.toml", "[project]\nname = 'x'\nversion = '1'\n");
     let before = "# one line\n".repeat(line - 1);
@@ -23,7 +23,7 @@ fn definition(rpc: &mut Rpc, root: &std::path::Path) -> Value {
 
 #[test]
 fn sixteen_callers_on_three_workspaces_each_get_their_own_answers() {
-    let project = Project::new(bare());
+    let project = TestProject::new(bare());
     let roots: Vec<_> = ["one", "two", "three"]
         .iter()
         .enumerate()
@@ -55,7 +55,7 @@ fn sixteen_callers_on_three_workspaces_each_get_their_own_answers() {
 
 #[test]
 fn nested_roots_are_workspaces_of_their_own() {
-    let mut project = Project::new(bare());
+    let mut project = TestProject::new(bare());
     let inner = workspace(&project, "inner", 3);
     let from_inner = json!({ "root": inner, "query": "thing" });
     let found = project.ask("symbols", from_inner);
@@ -66,7 +66,7 @@ fn nested_roots_are_workspaces_of_their_own() {
 
 #[test]
 fn an_engine_that_is_killed_mid_question_costs_no_answer() {
-    let project = Project::new(bare());
+    let project = TestProject::new(bare());
     let root = workspace(&project, "one", 2);
     let mut rpc = project.daemon.connect();
     for _ in 0..5 {
@@ -92,7 +92,7 @@ fn an_engine_that_is_killed_mid_question_costs_no_answer() {
 
 #[test]
 fn an_engine_that_stands_still_holds_nobody_up_but_its_own_callers() {
-    let mut project = Project::new(bare());
+    let mut project = TestProject::new(bare());
     let root = workspace(&project, "one", 2);
     let mut rpc = project.daemon.connect();
     assert_eq!(places(&definition(&mut rpc, &root)), ["lib.py:2:5"]);
@@ -117,7 +117,7 @@ fn an_engine_that_stands_still_holds_nobody_up_but_its_own_callers() {
 fn an_idle_engine_ends_and_the_next_question_starts_one() {
     let context = bare().config("[code]\nidle_minutes = 0.005\n");
     context.write("a.py", "def f(): ...\nf()\n");
-    let mut project = Project::new(context);
+    let mut project = TestProject::new(context);
     assert_eq!(project.defs("a.py", "\n|f()"), ["a.py:1:5"]);
     pillion_testing::wait_until("the engine ends", || project.engine_pid().is_none());
     project.context.write("a.py", "\ndef f(): ...\nf()\n");

@@ -2,20 +2,20 @@
 
 use std::fs;
 
-use pillion_testing::project::{Project, bare, fixture, members, place, places, post};
-use pillion_testing::{DEADLINE, Output, processes, wait_for};
+use pillion_testing::project::{TestProject, bare, fixture, members, place, places, post};
+use pillion_testing::{CommandOutput, DEADLINE, processes, wait_for};
 use serde_json::{Value, json};
 
 const IMPL: &str = "def helper():\n    return 1\n";
 const APP: &str = "from impl import helper\n\nhelper()\n";
 
-fn pair() -> Project {
-    Project::with(&[("impl.py", IMPL), ("app.py", APP)])
+fn pair() -> TestProject {
+    TestProject::with(&[("impl.py", IMPL), ("app.py", APP)])
 }
 
 #[test]
 fn columns_off_by_one_in_half_of_the_routes_and_line_0_on_first_lines() {
-    let mut project = Project::with(&[("one.py", "x = 1; print(x)\n")]);
+    let mut project = TestProject::with(&[("one.py", "x = 1; print(x)\n")]);
     let at = |col: u32| ("one.py", 1, col);
     for col in [1, 14, 15] {
         for operation in ["defs", "refs", "occurrences"] {
@@ -40,7 +40,7 @@ fn columns_off_by_one_in_half_of_the_routes_and_line_0_on_first_lines() {
     let found = project.ask("grep", json!({"pattern": "x = 1"}));
     assert_eq!(places(&found["matches"]), ["one.py:1:1"]);
     let wrong =
-        Project::with(&[("w.py", "x: int = ''\n")]).ask("diagnostics", json!({"path": "w.py"}));
+        TestProject::with(&[("w.py", "x: int = ''\n")]).ask("diagnostics", json!({"path": "w.py"}));
     assert_eq!(place(&wrong["diagnostics"][0]), "w.py:1:10", "{wrong}");
 }
 
@@ -53,7 +53,7 @@ fn definitions_stopped_at_the_import_line() {
 
 #[test]
 fn definitions_landed_in_a_bundled_stub_instead_of_the_source() {
-    let mut project = Project::with(&[(
+    let mut project = TestProject::with(&[(
         "app.py",
         "import json\nfrom pathlib import Path\n\njson.loads(Path('x').read_text())\n",
     )]);
@@ -97,7 +97,7 @@ fn one_search_blocked_all_other_requests() {
     for number in 0..16 {
         context.write(&format!("text{number}.txt"), &line.repeat(40_000));
     }
-    let project = Project::new(context);
+    let project = TestProject::new(context);
     let mut rpc = project.daemon.connect();
     let search =
         json!({"root": project.root(), "pattern": "(?i)(a|b|ab)+c|(b|ba)+d", "regex": true});
@@ -138,7 +138,7 @@ fn stale_after_an_atomic_replace() {
 
 #[test]
 fn stale_after_a_second_write_of_the_same_size() {
-    let mut project = Project::with(&[("app.py", "aa = 1\nbb = 2\nprint(aa)\n")]);
+    let mut project = TestProject::with(&[("app.py", "aa = 1\nbb = 2\nprint(aa)\n")]);
     let at = ("app.py", 3, 7);
     for _ in 0..10 {
         for (text, line) in [
@@ -222,7 +222,7 @@ fn references_silently_capped() {
             "import impl\n\nimpl.helper()\nimpl.helper()\n",
         );
     }
-    let mut project = Project::new(context);
+    let mut project = TestProject::new(context);
     let answer = project.ask_at("refs", ("impl.py", 1, 5));
     assert_eq!(
         (&answer["total"], &answer["confirmed"]),
@@ -247,7 +247,7 @@ fn the_projects_venv_ignored() {
     let context = bare();
     let mut venv = context.command("python3");
     venv.args(["-m", "venv", "--without-pip", ".venv"]);
-    let made = Output::of(venv);
+    let made = CommandOutput::of(venv);
     assert_eq!(made.code, Some(0), "{made}");
     let lib = context.project.join(".venv/lib");
     let version = fs::read_dir(&lib)
@@ -261,7 +261,7 @@ fn the_projects_venv_ignored() {
     let text = "def tool(value: int) -> int:\n    \"\"\"Made by hand.\"\"\"\n    return value\n";
     fs::write(packages.join("handmade/__init__.py"), text).unwrap();
     context.write("app.py", "from handmade import tool\n\ntool(1)\n");
-    let mut project = Project::new(context);
+    let mut project = TestProject::new(context);
     let at = project.find("app.py", "\n|tool(1)");
     let answer = project.ask_at("defs", at);
     let only = &answer["locations"][0];
@@ -281,7 +281,7 @@ fn the_projects_venv_ignored() {
 
 #[test]
 fn list_missed_async_functions() {
-    let mut project = Project::with(&[(
+    let mut project = TestProject::with(&[(
         "a.py",
         "async def one():\n    pass\n\n\nclass C:\n    async def two(self):\n        pass\n",
     )]);

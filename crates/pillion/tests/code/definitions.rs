@@ -1,48 +1,48 @@
 //! Where names are defined: every marker of every fixture.
 
-use pillion_testing::project::{Project, bare, members, places};
+use pillion_testing::project::{TestProject, bare, members, places};
 use serde_json::json;
 
 use super::markers;
 
 #[test]
 fn imports_of_all_kinds_lead_to_what_they_import() {
-    markers::check(&mut Project::open("imports"));
+    markers::check(&mut TestProject::open("imports"));
 }
 
 #[test]
 fn re_exports_and_star_imports_lead_to_the_source() {
-    markers::check(&mut Project::open("reexports"));
+    markers::check(&mut TestProject::open("reexports"));
 }
 
 #[test]
 fn members_of_classes_are_found() {
-    markers::check(&mut Project::open("classes"));
+    markers::check(&mut TestProject::open("classes"));
 }
 
 #[test]
 fn comprehensions_walrus_match_and_generics_are_understood() {
-    markers::check(&mut Project::open("expressions"));
+    markers::check(&mut TestProject::open("expressions"));
 }
 
 #[test]
 fn a_stub_beside_a_source_gives_way_to_the_source() {
-    markers::check(&mut Project::open("stubs"));
+    markers::check(&mut TestProject::open("stubs"));
 }
 
 #[test]
 fn namespace_packages_circular_imports_and_conftest_are_understood() {
-    markers::check(&mut Project::open("layout"));
+    markers::check(&mut TestProject::open("layout"));
 }
 
 #[test]
 fn a_src_layout_is_understood() {
-    markers::check(&mut Project::open("layout_src"));
+    markers::check(&mut TestProject::open("layout_src"));
 }
 
 #[test]
 fn a_syntax_error_hides_only_itself() {
-    let mut project = Project::open("broken");
+    let mut project = TestProject::open("broken");
     markers::check(&mut project);
     let place = project.find("half.py", "return |before(value)");
     for operation in ["defs", "refs", "hover", "occurrences"] {
@@ -63,31 +63,31 @@ fn a_syntax_error_hides_only_itself() {
 
 #[test]
 fn columns_count_characters_in_utf_8() {
-    markers::check(&mut Project::open("encodings"));
+    markers::check(&mut TestProject::open("encodings"));
 }
 
 #[test]
 fn columns_count_characters_behind_a_byte_order_mark() {
     let bom = |_: &str, text: String| format!("\u{feff}{text}").into_bytes();
-    markers::check(&mut Project::converted("encodings", bom));
+    markers::check(&mut TestProject::converted("encodings", bom));
 }
 
 #[test]
 fn columns_count_characters_with_crlf_line_ends() {
     let crlf = |_: &str, text: String| text.replace('\n', "\r\n").into_bytes();
-    markers::check(&mut Project::converted("encodings", crlf));
+    markers::check(&mut TestProject::converted("encodings", crlf));
 }
 
 #[test]
 fn columns_count_characters_with_lone_carriage_returns() {
     let cr = |_: &str, text: String| text.replace('\n', "\r").into_bytes();
-    markers::check(&mut Project::converted("encodings", cr));
+    markers::check(&mut TestProject::converted("encodings", cr));
 }
 
 #[test]
 fn a_form_feed_or_a_line_separator_begins_no_line() {
     let text = "x = '\u{2028}\u{85}\u{b}'\n\u{c}\ny = x\n";
-    let mut project = Project::with(&[("a.py", text)]);
+    let mut project = TestProject::with(&[("a.py", text)]);
     assert_eq!(project.defs("a.py", "y = |x"), ["a.py:1:1"]);
     let at = ("a.py", 3, 1);
     assert_eq!(
@@ -106,7 +106,7 @@ fn bytes_that_are_no_text_and_files_that_are_no_python_are_served_as_far_as_poss
     write("bad.py", b"a = '\xff\xfe'; b = a\nprint(b)\n");
     write("nul.py", b"q = 1\0\nprint(q)\n");
     write("README.md", b"# Read\n\nsee `x` and y\n");
-    let mut project = Project::new(context);
+    let mut project = TestProject::new(context);
     let answer = project.ask_at("defs", ("bad.py", 2, 7));
     assert_eq!(places(&answer["locations"]), ["bad.py:1:11"]);
     let answer = project.ask_at("defs", ("nul.py", 2, 7));
@@ -130,7 +130,7 @@ fn a_root_that_is_a_link_is_the_folder_it_leads_to() {
     context.write("app.py", "from impl import target\n\ntarget()\n");
     let alias = context.base.join("alias");
     std::os::unix::fs::symlink(&context.project, &alias).unwrap();
-    let mut project = Project::new(context);
+    let mut project = TestProject::new(context);
     for file in [
         json!("app.py"),
         json!(alias.join("app.py")),
@@ -152,12 +152,12 @@ fn columns_count_characters_in_latin_1_with_a_coding_line() {
         let byte = |c: char| u8::try_from(u32::from(c)).unwrap();
         text.chars().map(byte).collect()
     };
-    markers::check(&mut Project::converted("encodings", latin));
+    markers::check(&mut TestProject::converted("encodings", latin));
 }
 
 #[test]
 fn an_empty_file_has_nothing_and_is_no_error() {
-    let mut project = Project::open("encodings");
+    let mut project = TestProject::open("encodings");
     for operation in ["defs", "refs", "occurrences", "implementations"] {
         let answer = project.ask_at(operation, ("empty.py", 1, 1));
         assert_eq!(answer["locations"], json!([]), "{operation}");
@@ -180,7 +180,7 @@ fn a_file_of_50_000_lines_is_served() {
         text += &format!("def function_{number}():\n    return target() + {number}\n");
     }
     text += "target()\n";
-    let mut project = Project::with(&[("large.py", &text), ("pyproject.toml", "")]);
+    let mut project = TestProject::with(&[("large.py", &text), ("pyproject.toml", "")]);
     let last = u32::try_from(text.lines().count()).unwrap();
     let answer = project.ask_at("defs", ("large.py", last, 3));
     assert_eq!(places(&answer["locations"]), ["large.py:1:5"]);
@@ -211,7 +211,7 @@ fn links_lead_to_their_target_inside_and_nowhere_outside() {
     };
     link("real.py", "link.py");
     link("../secret.py", "out.py");
-    let mut project = Project::new(context);
+    let mut project = TestProject::new(context);
     let answer = project.ask_at("defs", ("link.py", 5, 1));
     assert_eq!(places(&answer["locations"]), ["real.py:1:5"]);
     let place = json!({"file": "out.py", "line": 1, "col": 1});
@@ -233,7 +233,7 @@ fn a_file_that_cannot_be_read_is_told_and_disturbs_nobody() {
     let closed = context.write("closed.py", "def hidden():\n    return 1\n");
     std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o000)).unwrap();
     pillion_testing::mind_permissions();
-    let mut project = Project::new(context);
+    let mut project = TestProject::new(context);
     let place = json!({"file": "closed.py", "line": 1, "col": 5});
     let outcome = project.try_ask("defs", place);
     assert_eq!(outcome.unwrap_err()["code"], "not_found");
@@ -242,7 +242,7 @@ fn a_file_that_cannot_be_read_is_told_and_disturbs_nobody() {
 
 #[test]
 fn a_file_that_vanishes_between_two_questions_is_gone() {
-    let mut project = Project::with(&[
+    let mut project = TestProject::with(&[
         ("part.py", "def gone():\n    return 1\n"),
         ("app.py", "from part import gone\n\ngone()\n"),
     ]);

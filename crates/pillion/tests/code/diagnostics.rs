@@ -1,6 +1,6 @@
 //! What ty and ruff find wrong.
 
-use pillion_testing::project::{Project, bare, git};
+use pillion_testing::project::{TestProject, bare, git};
 use serde_json::{Value, json};
 
 const GOOD: &str = "def fine(value: int) -> int:\n    return value\n";
@@ -15,7 +15,7 @@ fn told(answer: &Value) -> Vec<Value> {
 
 #[test]
 fn both_tools_speak_in_the_same_words() {
-    let mut project = Project::with(&[
+    let mut project = TestProject::with(&[
         ("good.py", GOOD),
         ("wrong.py", WRONG),
         ("sub/half.py", "def f(:\n"),
@@ -50,7 +50,7 @@ fn both_tools_speak_in_the_same_words() {
 #[test]
 fn columns_of_findings_count_characters() {
     let text = "face = \"😀\"; x: int = \"é\"\nface = \"😀\"; import os\n";
-    let mut project = Project::with(&[("e.py", text)]);
+    let mut project = TestProject::with(&[("e.py", text)]);
     let answer = project.ask("diagnostics", json!({"path": "e.py"}));
     let found = told(&answer);
     let ty = found.iter().find(|found| found[3] == "ty").unwrap();
@@ -73,7 +73,7 @@ fn without_a_path_what_git_sees_as_changed_is_looked_at() {
     git(&context, &["add", "."]);
     git(&context, &["commit", "-q", "-m", "all"]);
     context.write("changed.py", WRONG);
-    let mut project = Project::new(context);
+    let mut project = TestProject::new(context);
     let answer = project.ask("diagnostics", json!({}));
     assert_eq!(answer["files"], 1, "{answer:#}");
     let found = told(&answer);
@@ -86,7 +86,7 @@ fn without_a_path_what_git_sees_as_changed_is_looked_at() {
 
 #[test]
 fn without_a_repository_the_caller_is_told_what_to_do() {
-    let mut project = Project::with(&[("good.py", GOOD)]);
+    let mut project = TestProject::with(&[("good.py", GOOD)]);
     let error = project.try_ask("diagnostics", json!({})).unwrap_err();
     assert_eq!(error["code"], "invalid_params", "{error}");
     assert!(error["hint"].is_string(), "{error}");
@@ -94,7 +94,7 @@ fn without_a_repository_the_caller_is_told_what_to_do() {
 
 #[test]
 fn since_a_clock_only_what_changed_is_looked_at() {
-    let mut project = Project::with(&[("good.py", GOOD), ("old.py", WRONG)]);
+    let mut project = TestProject::with(&[("good.py", GOOD), ("old.py", WRONG)]);
     let before = project.ask("diagnostics", json!({"path": "good.py"}));
     let nothing = project.ask("diagnostics", json!({"since": before["clock"]}));
     assert_eq!(
@@ -123,7 +123,7 @@ fn since_a_clock_only_what_changed_is_looked_at() {
 
 #[test]
 fn one_mistake_is_told_once_and_shading_for_editors_is_none() {
-    let mut project = Project::with(&[
+    let mut project = TestProject::with(&[
         ("half.py", "def f(:\n    return 1\n"),
         ("unused.py", "def f(self, unused):\n    return 1\n"),
     ]);

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use pillion_testing::project::{Project, bare, git};
+use pillion_testing::project::{TestProject, bare, git};
 use pillion_testing::{TestContext, rounds};
 use serde_json::{Value, json};
 
@@ -69,7 +69,7 @@ const EDITS: [Edit; 8] = [
 
 /// A world in which every module has a `target`, and `use.py` imports them all.
 struct World {
-    project: Project,
+    project: TestProject,
     dice: Dice,
     /// The line of each module's `target`.
     lines: Vec<u64>,
@@ -99,7 +99,7 @@ impl World {
         }
         git(&context, &["commit", "-q", "-a", "-m", "two"]);
         Self {
-            project: Project::new(context),
+            project: TestProject::new(context),
             dice: Dice(seed),
             lines,
             other,

@@ -1,10 +1,10 @@
 //! Text in files.
 
-use pillion_testing::project::{Project, members, place, places};
+use pillion_testing::project::{TestProject, members, place, places};
 use serde_json::{Value, json};
 
-fn project() -> Project {
-    Project::with(&[
+fn project() -> TestProject {
+    TestProject::with(&[
         ("a.py", "first = 1\nneedle = 2\nlast = 3\n# Needle\n"),
         ("b.txt", "😀é needle, and a needle\n"),
         ("deep/c.py", "x = 'n.edle'\nneedle()\n"),
@@ -17,7 +17,7 @@ fn project() -> Project {
     ])
 }
 
-fn found(project: &mut Project, params: Value) -> Vec<String> {
+fn found(project: &mut TestProject, params: Value) -> Vec<String> {
     let answer = project.ask("grep", params);
     let found = places(&answer["matches"]);
     assert_eq!(answer["total"], found.len(), "{answer:#}");
@@ -95,7 +95,8 @@ fn context_lines_stand_before_and_after() {
 
 #[test]
 fn context_of_neighbours_belongs_to_the_match_it_stands_beside() {
-    let mut project = Project::with(&[("n.py", "hit 1\nhit 2\nmiss 3\nhit 4\nmiss 5\nmiss 6\n")]);
+    let mut project =
+        TestProject::with(&[("n.py", "hit 1\nhit 2\nmiss 3\nhit 4\nmiss 5\nmiss 6\n")]);
     let answer = project.ask("grep", json!({"pattern": "hit", "context": 1}));
     let told: Vec<Value> = answer["matches"]
         .as_array()
@@ -136,7 +137,7 @@ fn text_of_a_file_in_another_encoding_is_found() {
         .collect();
     std::fs::write(context.project.join("old.py"), text).unwrap();
     std::fs::write(context.project.join("bom.py"), "\u{feff}first = 1\n").unwrap();
-    let mut project = Project::new(context);
+    let mut project = TestProject::new(context);
     let all = found(&mut project, json!({"pattern": "größe"}));
     assert_eq!(all, ["old.py:2:9"]);
     let all = found(&mut project, json!({"pattern": "^first", "regex": true}));

@@ -7,12 +7,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 
 use pillion_testing::processes;
-use pillion_testing::project::{Project, bare, members};
-use pillion_testing::rpc::{Outcome, Rpc};
+use pillion_testing::project::{TestProject, bare, members};
+use pillion_testing::rpc::{Rpc, RpcOutcome};
 use serde_json::{Value, json};
 
 /// Ask an operation of any service.
-fn ask(rpc: &mut Rpc, project: &Project, operation: &str, mut params: Value) -> Outcome {
+fn ask(rpc: &mut Rpc, project: &TestProject, operation: &str, mut params: Value) -> RpcOutcome {
     if params.get("root").is_none() {
         params["root"] = json!(project.root());
     }
@@ -117,7 +117,7 @@ fn files_that_nest_too_deeply_are_parse_errors_and_the_rest_is_answered() {
     let blocks: String = (0..400)
         .map(|i| format!("{}def f():\n", " ".repeat(i)))
         .collect();
-    let project = Project::with(&[
+    let project = TestProject::with(&[
         ("good.py", GOOD),
         ("app.py", "from good import helper\n\nhelper(2)\n"),
     ]);
@@ -240,7 +240,7 @@ fn names_that_are_no_text_are_named_in_every_answer() {
     let folder = context.project.join(OsStr::from_bytes(b"d\xe9p"));
     fs::create_dir(&folder).unwrap();
     fs::write(folder.join("inner.py"), "helper = 2\n").unwrap();
-    let project = Project::new(context);
+    let project = TestProject::new(context);
     let mut rpc = project.daemon.connect();
     let rule = "id: r\nlanguage: python\nrule: {pattern: helper($A)}\n";
     let at = json!({"file": "good.py", "line": 1, "col": 5});
@@ -304,7 +304,7 @@ fn a_link_that_leads_outside_is_left_alone_and_listed() {
     fs::write(context.base.join("beyond/inner.py"), text).unwrap();
     symlink("../beyond", context.project.join("folder")).unwrap();
     symlink("good.py", context.project.join("alias.py")).unwrap();
-    let mut project = Project::new(context);
+    let mut project = TestProject::new(context);
     // So that whoever answers knows of the file behind the link.
     let at = json!({"file": "good.py", "line": 1, "col": 5});
     let rename =

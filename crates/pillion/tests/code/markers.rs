@@ -28,7 +28,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use pillion_testing::project::{Project, files_below};
+use pillion_testing::project::{TestProject, files_below};
 use serde_json::{Value, json};
 
 /// A place in the project, from 1.
@@ -62,7 +62,7 @@ pub(super) struct Claims {
 }
 
 /// Ask about every marker; all that is wrong is told together.
-pub(crate) fn check(project: &mut Project) {
+pub(crate) fn check(project: &mut TestProject) {
     let mut claims = Claims::default();
     for file in files_below(project.root()) {
         if file.ends_with(".py") || file.ends_with(".pyi") {

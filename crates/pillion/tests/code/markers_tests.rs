@@ -47,7 +47,7 @@ fn a_marker_that_cannot_be_right_is_told() {
 #[test]
 #[should_panic(expected = "nothing needs `@unused`")]
 fn a_name_that_no_claim_needs_fails() {
-    check(&mut Project::with(&[(
+    check(&mut TestProject::with(&[(
         "a.py",
         "x = 1\n# <- @unused; defs nothing\n",
     )]));
@@ -56,7 +56,7 @@ fn a_name_that_no_claim_needs_fails() {
 #[test]
 #[should_panic(expected = "there is no `@nobody`")]
 fn a_name_that_is_not_there_fails() {
-    check(&mut Project::with(&[(
+    check(&mut TestProject::with(&[(
         "a.py",
         "x = 1\n# <- defs @nobody\n",
     )]));
@@ -65,7 +65,7 @@ fn a_name_that_is_not_there_fails() {
 #[test]
 #[should_panic(expected = "expected {\"a.py:3:1 y\"}")]
 fn a_wrong_claim_fails() {
-    check(&mut Project::with(&[(
+    check(&mut TestProject::with(&[(
         "a.py",
         "x = 1\n# <- defs @y\ny = 2\n# <- @y\n",
     )]));
@@ -75,5 +75,5 @@ fn a_wrong_claim_fails() {
 #[should_panic(expected = "uses of @x")]
 fn a_use_without_a_marker_fails() {
     let text = "x = 1\n# <- @x\nprint(x)\n#     ^ uses @x\nprint(x)\n";
-    check(&mut Project::with(&[("a.py", text)]));
+    check(&mut TestProject::with(&[("a.py", text)]));
 }

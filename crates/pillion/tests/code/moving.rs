@@ -1,7 +1,7 @@
 //! Modules and definitions at other places: the program does the same before and after.
 
 use pillion_testing::TestContext;
-use pillion_testing::project::{Project, bare, find, git};
+use pillion_testing::project::{TestProject, bare, find, git};
 use serde_json::{Value, json};
 
 use super::refactor::{at, check, rename};
@@ -127,14 +127,14 @@ fn text(file: &str) -> &'static str {
     found.map(|(_, text)| *text).unwrap()
 }
 
-fn committed(context: TestContext) -> Project {
+fn committed(context: TestContext) -> TestProject {
     git(&context, &["init", "-q"]);
     git(&context, &["add", "-A"]);
     git(&context, &["commit", "-q", "-m", "before"]);
-    Project::new(context)
+    TestProject::new(context)
 }
 
-fn shop() -> Project {
+fn shop() -> TestProject {
     let context = bare();
     for (file, text) in FILES {
         context.write(file, text);
@@ -374,7 +374,7 @@ fn a_package_takes_its_other_files_along_and_leaves_no_folder_behind() {
         "pyproject.toml",
         "[tool.x]\nentry = \"pkg.core.model:Item\"\n",
     );
-    let mut project = Project::new(context);
+    let mut project = TestProject::new(context);
     let mut params = moved("pkg/core", "pkg/centre");
     params["apply"] = json!(true);
     let shown = project.ask("move", params);

@@ -1,7 +1,7 @@
 //! Questions and changes by name instead of file, line and column, on every door.
 
 use pillion_testing::project::{bare, places, post};
-use pillion_testing::{Output, TestContext};
+use pillion_testing::{CommandOutput, TestContext};
 use serde_json::{Value, json};
 
 const CART: &str = "\
@@ -147,7 +147,7 @@ fn a_name_that_fits_several_is_answered_with_all_of_them() {
     // From another folder they are places that can be opened there.
     let mut command = context.pillion_command(&["refs", "--text", "total"]);
     command.current_dir(context.project.join("src"));
-    let text = Output::of(command);
+    let text = CommandOutput::of(command);
     assert!(
         text.stderr.contains("\n  shop/cart.py:9:5  function"),
         "{text}"
@@ -298,7 +298,7 @@ fn the_map_takes_the_same_names_and_places() {
     // On a command line a file is meant from here.
     let mut command = context.pillion_command(&["map", "impact", "cart.py:5:9"]);
     command.current_dir(context.project.join("src/shop"));
-    let here = Output::of(command).json();
+    let here = CommandOutput::of(command).json();
     assert!(
         here["targets"]["src/shop/cart.py:Cart.total"].is_object(),
         "{here:#}"
@@ -389,7 +389,7 @@ fn a_file_before_a_name_is_meant_from_where_one_stands() {
     ] {
         let mut command = context.pillion_command(&["defs", at]);
         command.current_dir(context.project.join(folder));
-        let answer = Output::of(command).json();
+        let answer = CommandOutput::of(command).json();
         assert_eq!(
             places(&answer["locations"]),
             ["src/shop/cart.py:9:5"],
@@ -514,10 +514,10 @@ fn the_map_takes_names_as_everything_else_does() {
     // From a folder of the project, on its own path.
     let mut command = context.pillion_command(&["map", "impact", "cart.py::Cart.total"]);
     command.current_dir(context.project.join("src/shop"));
-    assert_eq!(Output::of(command).json()["total_targets"], 1);
+    assert_eq!(CommandOutput::of(command).json()["total_targets"], 1);
     let mut command = context.pillion_command(&["map", "impact", "cart.py:total"]);
     command.current_dir(context.project.join("src/shop"));
-    let answer = Output::of(command).json();
+    let answer = CommandOutput::of(command).json();
     assert!(
         answer["targets"]["src/shop/cart.py:total"].is_object(),
         "{answer:#}"

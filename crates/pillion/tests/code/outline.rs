@@ -1,15 +1,15 @@
 //! What files define: lists, symbols by a part of their name, and their source.
 
-use pillion_testing::project::{Project, members};
+use pillion_testing::project::{TestProject, members};
 use serde_json::{Value, json};
 
-fn names(project: &mut Project, params: Value) -> Vec<String> {
+fn names(project: &mut TestProject, params: Value) -> Vec<String> {
     members(&project.ask("list", params)["symbols"], "name_path")
 }
 
 #[test]
 fn a_file_is_listed_with_async_functions_and_nested_definitions() {
-    let mut project = Project::open("outline");
+    let mut project = TestProject::open("outline");
     let answer = project.ask("list", json!({"path": "pkg/service.py"}));
     let told: Vec<Value> = answer["symbols"]
         .as_array()
@@ -68,7 +68,7 @@ fn a_file_is_listed_with_async_functions_and_nested_definitions() {
 
 #[test]
 fn folders_are_listed_flat_or_with_all_below_and_to_a_depth() {
-    let mut project = Project::open("outline");
+    let mut project = TestProject::open("outline");
     let below = names(&mut project, json!({"path": "pkg", "depth": 1}));
     assert_eq!(below, ["TIMEOUT", "fetch", "QuerySet", "old_style", "Rows"]);
     let all = names(
@@ -108,7 +108,7 @@ fn folders_are_listed_flat_or_with_all_below_and_to_a_depth() {
 #[test]
 fn virtual_environments_and_ignored_folders_are_not_walked() {
     let noise = "def noise():\n    return 1\n";
-    let mut project = Project::with(&[
+    let mut project = TestProject::with(&[
         ("app.py", "def mine():\n    return 1\n"),
         (".venv/pyvenv.cfg", "home = /usr/bin\n"),
         (".venv/lib/python3.12/site-packages/dep.py", noise),
@@ -133,7 +133,7 @@ fn virtual_environments_and_ignored_folders_are_not_walked() {
 
 #[test]
 fn a_file_that_is_named_is_meant_also_if_it_is_ignored() {
-    let mut project = Project::with(&[
+    let mut project = TestProject::with(&[
         (".gitignore", "gen.py\n"),
         ("gen.py", "def generated():\n    return 1\n"),
     ]);
@@ -153,7 +153,7 @@ fn a_file_that_is_named_is_meant_also_if_it_is_ignored() {
 
 #[test]
 fn symbols_are_found_by_a_part_of_their_name_best_first() {
-    let mut project = Project::open("outline");
+    let mut project = TestProject::open("outline");
     let mut find = |params: Value| {
         let answer = project.ask("symbols", params);
         members(&answer["symbols"], "name_path")
@@ -189,7 +189,7 @@ fn symbols_are_found_by_a_part_of_their_name_best_first() {
 
 #[test]
 fn the_source_of_a_symbol_is_read_by_its_name_path() {
-    let mut project = Project::open("outline");
+    let mut project = TestProject::open("outline");
     let answer = project.ask("read_symbol", json!({"name_path": "QuerySet/count"}));
     assert_eq!(answer["total"], 1);
     let found = &answer["matches"][0];

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use pillion_testing::prerequisites::{CLICK, SourceArchive, python};
-use pillion_testing::project::{Project, bare, git};
-use pillion_testing::{Output, TestContext, copy, rounds};
+use pillion_testing::project::{TestProject, bare, git};
+use pillion_testing::{CommandOutput, TestContext, copy, rounds};
 use serde_json::{Value, json};
 
 /// Renames, and moves, of each project, in a long run.
@@ -60,7 +60,7 @@ fn check(real: &Real) {
     git(&context, &["init", "-q"]);
     git(&context, &["add", "-A", "--force"]);
     git(&context, &["commit", "-q", "-m", "before"]);
-    let mut project = Project::new(context);
+    let mut project = TestProject::new(context);
     let (before, said) = outcome(project.root());
     assert!(before.contains(" passed"), "{said}");
 
@@ -81,7 +81,7 @@ fn check(real: &Real) {
 fn changed(context: &TestContext) -> Vec<String> {
     let mut status = context.command("git");
     status.args(["status", "--porcelain", "--untracked-files=all"]);
-    let status = Output::of(status).stdout;
+    let status = CommandOutput::of(status).stdout;
     let lines = status.lines().map(ToOwned::to_owned);
     lines
         .filter(|line| !line.starts_with("??") || line.ends_with(".py"))
@@ -92,7 +92,7 @@ fn changed(context: &TestContext) -> Vec<String> {
 /// is refused, and what may have uses that nobody is sure of, is passed over: a person would
 /// look at those.
 fn change(
-    project: &mut Project,
+    project: &mut TestProject,
     real: &Real,
     ask: fn(&Value, usize) -> Option<(&'static str, Value)>,
 ) -> Vec<String> {

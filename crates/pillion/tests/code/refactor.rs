@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use pillion_testing::project::{Project, bare, find, git};
-use pillion_testing::{Output, TestContext};
+use pillion_testing::project::{TestProject, bare, find, git};
+use pillion_testing::{CommandOutput, TestContext};
 use serde_json::{Value, json};
 
 const INIT: &str = "\
@@ -68,7 +68,7 @@ print(run())
 ";
 
 /// A program with a package, under git.
-fn program() -> Project {
+fn program() -> TestProject {
     let context = bare();
     context.write("pkg/__init__.py", INIT);
     context.write("pkg/model.py", MODEL);
@@ -76,13 +76,13 @@ fn program() -> Project {
     git(&context, &["init", "-q"]);
     git(&context, &["add", "-A"]);
     git(&context, &["commit", "-q", "-m", "before"]);
-    Project::new(context)
+    TestProject::new(context)
 }
 
 fn printed(context: &TestContext) -> String {
     let mut python = context.command("python3");
     python.args(["-B", "main.py"]);
-    let output = Output::of(python);
+    let output = CommandOutput::of(python);
     assert_eq!(output.code, Some(0), "{output}");
     output.stdout
 }
@@ -90,12 +90,12 @@ fn printed(context: &TestContext) -> String {
 fn is_clean(context: &TestContext) -> bool {
     let mut status = context.command("git");
     status.args(["status", "--porcelain"]);
-    Output::of(status).stdout.is_empty()
+    CommandOutput::of(status).stdout.is_empty()
 }
 
 /// Ask for a change: its patches must apply, the program must still print the same, and undo
 /// must restore every byte.
-pub(super) fn check(project: &mut Project, operation: &str, mut params: Value) -> Value {
+pub(super) fn check(project: &mut TestProject, operation: &str, mut params: Value) -> Value {
     let before = printed(&project.context);
     let shown = project.ask(operation, params.clone());
     assert_eq!(shown["applied"], false);

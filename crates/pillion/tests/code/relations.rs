@@ -1,16 +1,16 @@
 //! Classes and their relatives, functions and who calls them.
 
-use pillion_testing::project::{Project, members, places};
+use pillion_testing::project::{TestProject, members, places};
 use serde_json::{Value, json};
 
-fn at(project: &mut Project, operation: &str, needle: &str) -> Value {
+fn at(project: &mut TestProject, operation: &str, needle: &str) -> Value {
     let place = project.find("zoo.py", needle);
     project.ask_at(operation, place)
 }
 
 #[test]
 fn implementations_are_subclasses_and_overrides() {
-    let mut project = Project::open("relations");
+    let mut project = TestProject::open("relations");
     let classes = at(&mut project, "implementations", "class |Animal");
     let names = members(&classes["locations"], "name");
     assert_eq!(names, ["Dog", "Puppy", "Cat"], "{classes:#}");
@@ -29,7 +29,7 @@ fn implementations_are_subclasses_and_overrides() {
 
 #[test]
 fn a_type_hierarchy_goes_up_and_down() {
-    let mut project = Project::open("relations");
+    let mut project = TestProject::open("relations");
     let dog = at(&mut project, "type_hierarchy", "class |Dog");
     assert_eq!(dog["class"]["name"], "Dog");
     let above: Vec<(Value, Value)> = dog["supertypes"]
@@ -48,7 +48,7 @@ fn a_type_hierarchy_goes_up_and_down() {
 
 #[test]
 fn callers_are_told_with_the_places_of_their_calls() {
-    let mut project = Project::open("relations");
+    let mut project = TestProject::open("relations");
     let answer = at(&mut project, "callers", "def |bark");
     assert_eq!(answer["function"]["name"], "bark");
     let calls = answer["calls"].as_array().unwrap();
@@ -76,7 +76,7 @@ fn callers_are_told_with_the_places_of_their_calls() {
 
 #[test]
 fn callees_are_told_with_the_places_of_their_calls() {
-    let mut project = Project::open("relations");
+    let mut project = TestProject::open("relations");
     let place = project.find("app.py", "def |main");
     let answer = project.ask_at("callees", place);
     let calls = answer["calls"].as_array().unwrap();
@@ -107,7 +107,7 @@ fn callees_are_told_with_the_places_of_their_calls() {
 
 #[test]
 fn who_reads_a_property_calls_it() {
-    let mut project = Project::with(&[
+    let mut project = TestProject::with(&[
         (
             "model.py",
             "import functools\n\n\nclass Lazy:\n    @property\n    def value(self):\n        return 1\n\n    \
@@ -150,7 +150,7 @@ fn who_reads_a_property_calls_it() {
 
 #[test]
 fn who_puts_a_name_together_may_call_it() {
-    let mut project = Project::with(&[(
+    let mut project = TestProject::with(&[(
         "visit.py",
         "class Visitor:\n    def visit(self, kind):\n        return getattr(self, \"visit_\" + kind)()\n\n    \
          def visit_node(self):\n        return 1\n",

@@ -1,18 +1,18 @@
 //! Who uses a name, what a rename would touch, and what a name is.
 
-use pillion_testing::project::{Project, bare, members, place, places};
+use pillion_testing::project::{TestProject, bare, members, place, places};
 use serde_json::json;
 
 use super::markers;
 
 #[test]
 fn uses_are_confirmed_or_possible_and_all_of_them_are_told() {
-    markers::check(&mut Project::open("references"));
+    markers::check(&mut TestProject::open("references"));
 }
 
 #[test]
 fn a_limit_cuts_uses_off_and_says_so() {
-    let mut project = Project::open("references");
+    let mut project = TestProject::open("references");
     let (file, line, col) = project.find("model.py", "def |close(self, reason):\n#");
     let at = json!({"file": file, "line": line, "col": col});
     let asked = |more: serde_json::Value| {
@@ -60,7 +60,7 @@ fn a_limit_cuts_uses_off_and_says_so() {
 
 #[test]
 fn the_same_uses_are_found_from_a_use() {
-    let mut project = Project::open("references");
+    let mut project = TestProject::open("references");
     let from = project.find("model.py", "def |helper");
     let all = places(&project.ask_at("refs", from)["locations"]);
     assert_eq!(all.len(), 4, "{all:?}");
@@ -73,12 +73,12 @@ fn the_same_uses_are_found_from_a_use() {
 
 #[test]
 fn a_rename_touches_the_whole_family_and_no_stranger() {
-    markers::check(&mut Project::open("occurrences"));
+    markers::check(&mut TestProject::open("occurrences"));
 }
 
 #[test]
 fn occurrences_have_totals_and_limits() {
-    let mut project = Project::open("occurrences");
+    let mut project = TestProject::open("occurrences");
     let (file, line, col) = project.find("family.py", "def |shared");
     let answer = project.ask(
         "occurrences",
@@ -91,12 +91,12 @@ fn occurrences_have_totals_and_limits() {
 
 #[test]
 fn a_name_is_of_a_kind() {
-    markers::check(&mut Project::open("hover"));
+    markers::check(&mut TestProject::open("hover"));
 }
 
 #[test]
 fn hover_tells_signature_documentation_and_place() {
-    let mut project = Project::open("hover");
+    let mut project = TestProject::open("hover");
     let at = project.find("app.py", "things.|add(1");
     let hover = project.ask_at("hover", at);
     assert_eq!(hover["name"], "add");
@@ -131,7 +131,7 @@ fn hover_tells_signature_documentation_and_place() {
 
 #[test]
 fn everything_about_a_place_comes_in_one_answer() {
-    let mut project = Project::open("references");
+    let mut project = TestProject::open("references");
     let (file, line, col) = project.find("app.py", "konto.|close(");
     let asked = json!({"file": file, "line": line, "col": col, "limit": 2, "lines": 3});
     let all = project.ask("at", asked);
@@ -161,7 +161,7 @@ fn everything_about_a_place_comes_in_one_answer() {
 
 #[test]
 fn of_what_a_fixture_gives_the_class_is_known() {
-    let mut project = Project::new(bare());
+    let mut project = TestProject::new(bare());
     let files = [
         (
             "shop.py",

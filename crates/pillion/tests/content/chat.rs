@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use pillion_testing::{Output, TestContext};
+use pillion_testing::{CommandOutput, TestContext};
 use serde_json::Value;
 
 use crate::repl::terminal::Terminal;
@@ -47,10 +47,10 @@ fn scripted(replies: &[(&str, &str, u64)]) -> TestContext {
 }
 
 /// A chat whose messages come from a pipe.
-fn piped(context: &TestContext, args: &[&str], lines: &str) -> Output {
+fn piped(context: &TestContext, args: &[&str], lines: &str) -> CommandOutput {
     let mut all = vec!["chat", "--chapter", CHAPTER];
     all.extend(args);
-    Output::of(with_input(context.pillion_command(&all), lines))
+    CommandOutput::of(with_input(context.pillion_command(&all), lines))
 }
 
 #[test]

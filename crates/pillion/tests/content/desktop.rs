@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Stdio;
 
-use pillion_testing::web::{Reply, Web};
-use pillion_testing::{DEADLINE, Output, TestContext, processes, wait_for, wait_until};
+use pillion_testing::web::{HttpReply, Web};
+use pillion_testing::{CommandOutput, DEADLINE, TestContext, processes, wait_for, wait_until};
 use serde_json::{Value, json};
 
 const JSON: (&str, &str) = ("Content-Type", "application/json");
@@ -15,7 +15,7 @@ fn desktop(context: &TestContext) -> Web {
     Web::start(context.pillion_command(&["serve", "--desktop", "--port", "0"]))
 }
 
-fn post(web: &Web, path: &str, body: Value) -> Reply {
+fn post(web: &Web, path: &str, body: Value) -> HttpReply {
     web.request("POST", path, &[JSON], &body.to_string())
 }
 
@@ -400,6 +400,6 @@ fn what_a_desktop_starts_as_uvicorn_is_pillion() {
     let mut rest = String::new();
     said.read_line(&mut rest).unwrap();
     assert_eq!(rest, "", "nothing else is said");
-    let refused = Output::of(start(&["--port", "no"]));
+    let refused = CommandOutput::of(start(&["--port", "no"]));
     assert_eq!(refused.code, Some(2), "{refused}");
 }

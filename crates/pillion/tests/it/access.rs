@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 
 use pillion_testing::web::Web;
-use pillion_testing::{Output, TestContext, can_be_others, is_root};
+use pillion_testing::{CommandOutput, TestContext, can_be_others, is_root};
 use serde_json::{Value, json};
 
 /// A user whom nobody is, and one that is somebody else.
@@ -24,7 +24,7 @@ fn ask(context: &TestContext, user: Option<u32>, port: u16, words: &[&str]) -> A
     if let Some(user) = user {
         command.uid(user).gid(user);
     }
-    let output = Output::of(command);
+    let output = CommandOutput::of(command);
     assert_eq!(output.code, Some(0), "{words:?}: {output}");
     serde_json::from_value(output.json()).unwrap()
 }

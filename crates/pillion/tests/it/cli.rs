@@ -1,6 +1,6 @@
 //! The command line as people see it: transcripts.
 
-use pillion_testing::{FILTERS, Output, TestContext, processes, wait_for_file, wait_until};
+use pillion_testing::{CommandOutput, FILTERS, TestContext, processes, wait_for_file, wait_until};
 use serde_json::{Value, json};
 
 macro_rules! transcript {
@@ -21,7 +21,7 @@ fn plain() -> TestContext {
         "-c",
         "import os, sys; print(os.path.realpath(sys.executable))",
     ]);
-    let real = Output::of(python).stdout;
+    let real = CommandOutput::of(python).stdout;
     std::os::unix::fs::symlink(real.trim(), bin.join("python3")).unwrap();
     context.set_env("PATH", &bin);
     context
@@ -629,7 +629,7 @@ fn the_current_folder_is_the_project() {
     context.write("sub/inner.py", "def f():\n    return 'inner'\n");
     let mut command = context.pillion_command(&["call", "inner:f"]);
     command.current_dir(context.project.join("sub"));
-    let output = Output::of(command);
+    let output = CommandOutput::of(command);
     assert_eq!(
         (output.code, output.stdout.trim()),
         (Some(0), "\"inner\""),
@@ -711,7 +711,7 @@ fn a_stream_into_a_closed_pipe_ends() {
     );
     let mut shell = context.command("sh");
     shell.args(["-c", &script]);
-    let output = Output::of(shell);
+    let output = CommandOutput::of(shell);
     assert_eq!(output.stdout, "0\n1\n2\n", "{output}");
     assert_eq!(wait_for_file(&note), "stopped");
     drop(daemon);
@@ -721,7 +721,7 @@ fn a_stream_into_a_closed_pipe_ends() {
 fn events_and_logs_can_be_followed() {
     let context = TestContext::new();
     let daemon = context.daemon();
-    let mut events = pillion_testing::lines::Lines::start(context.pillion_command(&[
+    let mut events = pillion_testing::lines::LineProcess::start(context.pillion_command(&[
         "--json",
         "events",
         "--event",
@@ -835,7 +835,7 @@ fn the_client_of_the_guide_works() {
             .chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
     );
     python.arg(file).env("PATH", path.unwrap());
-    let output = Output::of(python);
+    let output = CommandOutput::of(python);
     assert_eq!(
         (output.code, output.stdout.as_str()),
         (Some(0), "5.0\n"),

@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
-use pillion_testing::{Output, TestContext, processes, wait_until};
+use pillion_testing::{CommandOutput, TestContext, processes, wait_until};
 use serde_json::json;
 
 /// Opens files, a lock and a pipe that survive an exec, low and high, and becomes a program.
@@ -140,7 +140,7 @@ fn assert_nothing_came_along(context: &TestContext) {
 #[test]
 fn a_daemon_that_the_command_line_starts_keeps_nothing_of_the_callers() {
     let context = context();
-    let output = Output::of(greedy(&context, &context.pillion_command(&["ping"])));
+    let output = CommandOutput::of(greedy(&context, &context.pillion_command(&["ping"])));
     assert_eq!(output.code, Some(0), "{output}");
     assert_nothing_came_along(&context);
 }
@@ -170,7 +170,7 @@ fn a_daemon_that_the_python_client_starts_keeps_nothing_of_the_callers() {
         "/../../clients/python/pillion_client.py"
     ));
     command.args(["call", "math:hypot", "[3, 4]"]);
-    let output = Output::of(greedy(&context, &command));
+    let output = CommandOutput::of(greedy(&context, &command));
     assert_eq!(output.code, Some(0), "{output}");
     assert_nothing_came_along(&context);
 }

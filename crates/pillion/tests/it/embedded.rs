@@ -4,12 +4,12 @@ use std::path::Path;
 
 use pillion::{Code, Door, Engine, EngineOptions, Part, Request};
 use pillion_runtime::Dirs;
-use pillion_testing::lines::Lines;
+use pillion_testing::lines::LineProcess;
 use pillion_testing::{TWO_SECONDS, TestContext, processes, wait_until};
 use serde_json::{Value, json};
 
 /// A host that embeds the engine and can be killed: the example `embed`.
-fn host(context: &TestContext, function: &str, params: &Value) -> Lines {
+fn host(context: &TestContext, function: &str, params: &Value) -> LineProcess {
     let program = Path::new(env!("CARGO_BIN_EXE_pillion")).with_file_name("examples/embed");
     assert!(
         program.exists(),
@@ -21,7 +21,7 @@ fn host(context: &TestContext, function: &str, params: &Value) -> Lines {
         .arg(&context.project)
         .arg(function)
         .arg(params.to_string());
-    Lines::start(command)
+    LineProcess::start(command)
 }
 
 fn engine(context: &TestContext) -> Engine {

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use pillion_testing::{Output, TestContext, processes};
+use pillion_testing::{CommandOutput, TestContext, processes};
 use serde_json::{Value, json};
 
 /// Credentials as they are found in shells: known by their name, by their value, or by neither.
@@ -130,7 +130,7 @@ fn a_worker_has_its_callers_variables_and_not_those_of_the_daemons_starter() {
         .env("PYTHONPATH", "/of/the/other")
         .env("DJANGO_SETTINGS_MODULE", "other.settings")
         .env("TZ", "Asia/Tokyo");
-    let theirs = Output::of(first).json()["result"].clone();
+    let theirs = CommandOutput::of(first).json()["result"].clone();
     assert_eq!(theirs["PYTHONPATH"], "/of/the/other", "{theirs}");
     assert_eq!(theirs["DJANGO_SETTINGS_MODULE"], "other.settings");
     // Ours has nothing of theirs.
@@ -150,7 +150,7 @@ fn a_worker_has_its_callers_variables_and_not_those_of_the_daemons_starter() {
 fn an_environment_that_was_active_for_the_starter_is_no_other_projects() {
     let context = context();
     let venv = context.base.join("their-venv");
-    let made = Output::of({
+    let made = CommandOutput::of({
         let mut make = context.command("python3");
         make.args(["-m", "venv", "--without-pip"]).arg(&venv);
         make
@@ -164,7 +164,7 @@ fn an_environment_that_was_active_for_the_starter_is_no_other_projects() {
     .unwrap();
     let mut first = context.pillion_command(&["ping"]);
     first.env("VIRTUAL_ENV", &venv).env("PATH", path);
-    assert_eq!(Output::of(first).code, Some(0));
+    assert_eq!(CommandOutput::of(first).code, Some(0));
     let prefix = context.pillion_json(&["--json", "call", "envs:os.path.realpath", r#"["/"]"#]);
     assert_eq!(prefix["result"], "/");
     let status = context.pillion_json(&["--json", "status"]).to_string();
@@ -195,7 +195,7 @@ fn what_a_project_asks_for_has_the_value_of_whoever_calls() {
     let other = other_project(&context);
     let mut call = context.pillion_command(&["--json", "call", "envs:seen"]);
     call.current_dir(&other);
-    let theirs = Output::of(call).json()["result"].clone();
+    let theirs = CommandOutput::of(call).json()["result"].clone();
     assert_eq!(
         (&theirs["SHOP_TOKEN"], &theirs["SHOP_MODE"]),
         (&Value::Null, &Value::Null)
@@ -210,7 +210,7 @@ fn what_a_project_asks_for_has_the_value_of_whoever_calls() {
         .args(["call", "envs:seen"])
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .env("SHOP_TOKEN", "three");
-    let output = Output::of(client);
+    let output = CommandOutput::of(client);
     assert_eq!(output.json()["SHOP_TOKEN"], "three", "{output}");
 }
 

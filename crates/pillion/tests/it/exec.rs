@@ -479,7 +479,7 @@ fn a_function_of_the_folder_one_is_in_is_found_and_takes_arguments() {
     let said = |args: &[&str]| {
         let mut command = context.pillion_command(args);
         command.current_dir(context.project.join("here"));
-        pillion_testing::Output::of(command)
+        pillion_testing::CommandOutput::of(command)
     };
     let output = said(&["exec", "--function", "shop:total", "--arguments", "[3, 4]"]);
     assert_eq!(

@@ -4,11 +4,11 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use pillion_testing::agent::Agent;
+use pillion_testing::agent::McpAgent;
 use pillion_testing::processes::Process;
 use pillion_testing::rpc::Rpc;
 use pillion_testing::web::Web;
-use pillion_testing::{Output, TestContext, set_up, wait_for_file};
+use pillion_testing::{CommandOutput, TestContext, set_up, wait_for_file};
 use serde_json::{Value, json};
 
 const SHOP: &str = include_str!("shop.py");
@@ -30,7 +30,7 @@ fn stock_client(context: &TestContext, mode: &str, transport: &str, server: &str
         .arg(Path::new(script))
         .args([mode, transport, server])
         .arg(&context.project);
-    let output = Output::of(command);
+    let output = CommandOutput::of(command);
     assert_eq!(output.code, Some(0), "{output}");
     output.stdout.trim().to_owned()
 }
@@ -62,7 +62,7 @@ fn who(rate: u32) -> String {
 }
 
 /// What a function gives; that an edit is news is told in between.
-fn given(agent: &mut Agent, name: &str) -> Value {
+fn given(agent: &mut McpAgent, name: &str) -> Value {
     let id = agent.send("tools/call", json!({ "name": name, "arguments": {} }));
     loop {
         let line = agent.lines.json();
@@ -74,7 +74,7 @@ fn given(agent: &mut Agent, name: &str) -> Value {
 }
 
 /// What all agents are given who ask at once.
-fn asked_at_once(agents: &mut [Agent], name: &str) -> Vec<Value> {
+fn asked_at_once(agents: &mut [McpAgent], name: &str) -> Vec<Value> {
     std::thread::scope(|scope| {
         let asked: Vec<_> = agents
             .iter_mut()
@@ -89,7 +89,7 @@ fn twenty_agents_share_one_python_and_all_see_an_edit() {
     let context = context();
     context.write("who.py", &who(1));
     // All of them come while nothing runs yet.
-    let mut agents: Vec<Agent> = std::thread::scope(|scope| {
+    let mut agents: Vec<McpAgent> = std::thread::scope(|scope| {
         let started: Vec<_> = (0..20)
             .map(|_| scope.spawn(|| context.exposing(&["who"])))
             .collect();

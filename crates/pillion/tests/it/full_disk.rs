@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use pillion_testing::{Output, TestContext, wait_until};
+use pillion_testing::{CommandOutput, TestContext, wait_until};
 
 /// Runs in a mount namespace of its own: a small disk at first, then a larger one.
 const STORY: &str = "\
@@ -36,7 +36,7 @@ fn a_disk_that_was_full_at_first_use_is_forgotten_when_there_is_room() {
             false => story.args(["--user", "--map-root-user", "--mount"]),
         };
         story.args(["sh", "-c", STORY]);
-        let output = Output::of(story);
+        let output = CommandOutput::of(story);
         assert_eq!(output.code, Some(0), "{kilobytes} kB\n{output}");
         assert!(output.stdout.ends_with("all is well\n"), "{output}");
     }

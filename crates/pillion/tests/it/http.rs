@@ -2,7 +2,7 @@
 
 use pillion_testing::web::Web;
 use pillion_testing::{
-    DEADLINE, Output, TWO_SECONDS, TestContext, processes, standing_still, wait_for_file,
+    CommandOutput, DEADLINE, TWO_SECONDS, TestContext, processes, standing_still, wait_for_file,
     wait_until,
 };
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ fn requests_that_name_no_python_get_that_of_the_server_and_others_their_own() {
     let venv = |name: &str| {
         let mut make = context.command("python3");
         make.args(["-m", "venv", "--without-pip", name]);
-        let made = Output::of(make);
+        let made = CommandOutput::of(make);
         assert_eq!(made.code, Some(0), "{made}");
         context.project.join(name)
     };

@@ -44,7 +44,7 @@ fn a_whole_installation_is_told_from_a_broken_one() {
     let check = |context: &TestContext| {
         let mut command = context.command(&program);
         command.args(["self", "check", "--json"]);
-        pillion_testing::Output::of(command)
+        pillion_testing::CommandOutput::of(command)
     };
 
     let bare = check(&context);
@@ -61,7 +61,7 @@ fn a_whole_installation_is_told_from_a_broken_one() {
     let share = context.base.join("usr/share");
     let mut command = context.command(&program);
     command.args(["self", "share", "--out", share.to_str().unwrap()]);
-    assert_eq!(pillion_testing::Output::of(command).code, Some(0));
+    assert_eq!(pillion_testing::CommandOutput::of(command).code, Some(0));
     let found = share.join("bash-completion/completions/pillion");
     assert_eq!(
         check(&context).json()["completions"],
@@ -89,7 +89,7 @@ fn a_whole_installation_is_told_from_a_broken_one() {
     assert_eq!(without_python.code, Some(1), "{without_python}");
     let mut command = context.command(&program);
     command.args(["self", "check"]);
-    let text = pillion_testing::Output::of(command).stdout;
+    let text = pillion_testing::CommandOutput::of(command).stdout;
     assert!(text.contains("python      none that can be used"), "{text}");
     assert!(text.contains("PATH        has no `pillion`"), "{text}");
     assert!(
@@ -146,8 +146,8 @@ impl Npm {
         command
     }
 
-    fn run(&self, args: &[&str]) -> pillion_testing::Output {
-        pillion_testing::Output::of(self.command(args))
+    fn run(&self, args: &[&str]) -> pillion_testing::CommandOutput {
+        pillion_testing::CommandOutput::of(self.command(args))
     }
 }
 

@@ -225,7 +225,7 @@ fn clients_that_race_start_one_daemon() {
     let racers: Vec<_> = (0..12)
         .map(|_| {
             let command = context.pillion_command(&["--json", "status"]);
-            std::thread::spawn(|| pillion_testing::Output::of(command))
+            std::thread::spawn(|| pillion_testing::CommandOutput::of(command))
         })
         .collect();
     let mut pids = Vec::new();

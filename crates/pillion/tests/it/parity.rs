@@ -3,7 +3,7 @@
 use pillion_client::{Client, Options};
 use pillion_testing::daemon::Daemon;
 use pillion_testing::web::Web;
-use pillion_testing::{Output, TestContext};
+use pillion_testing::{CommandOutput, TestContext};
 use serde_json::{Value, json};
 
 const CLIENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/clients/rpc_client.py");
@@ -41,7 +41,7 @@ impl Doors {
             .arg(context.socket())
             .arg(operation)
             .arg(with_root.to_string());
-        let output = Output::of(stock);
+        let output = CommandOutput::of(stock);
         assert_eq!(output.code, Some(0), "{output}");
         let answer = output.json();
         let error = answer["data"]["code"].is_string();

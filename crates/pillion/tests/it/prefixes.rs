@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use pillion_testing::{Output, TestContext};
+use pillion_testing::{CommandOutput, TestContext};
 use serde_json::json;
 
 /// Tries to read everything that it is told, and says what it could.
@@ -24,7 +24,7 @@ print(helper.VALUE)
 fn make(context: &TestContext, at: &Path) {
     let mut venv = context.command("python3");
     venv.args(["-m", "venv", "--without-pip"]).arg(at);
-    let made = Output::of(venv);
+    let made = CommandOutput::of(venv);
     assert_eq!(made.code, Some(0), "{made}");
     let library = fs::read_dir(at.join("lib")).unwrap().flatten().next();
     let packages = library.unwrap().path().join("site-packages");

@@ -4,9 +4,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use pillion_testing::project::{Project, bare};
+use pillion_testing::project::{TestProject, bare};
 use pillion_testing::rpc::Rpc;
-use pillion_testing::{Output, TestContext};
+use pillion_testing::{CommandOutput, TestContext};
 use serde_json::{Value, json};
 
 fn answer(text: &str) -> String {
@@ -17,7 +17,7 @@ fn answer(text: &str) -> String {
 fn environment(context: &TestContext, at: &Path) -> PathBuf {
     let mut venv = context.command("python3");
     venv.args(["-m", "venv", "--without-pip"]).arg(at);
-    let made = Output::of(venv);
+    let made = CommandOutput::of(venv);
     assert_eq!(made.code, Some(0), "{made}");
     let library = fs::read_dir(at.join("lib")).unwrap().flatten().next();
     library.unwrap().path().join("site-packages")
@@ -170,8 +170,8 @@ fn a_python_that_was_missing_is_seen_by_questions_when_it_comes() {
     let context = bare();
     context.write("main.py", "import plugin\n\nplugin.answer()\n");
     let context = context.trusted_config("[python]\ninterpreter = '../later'\n");
-    let mut project = Project::new(context);
-    let found = |project: &mut Project| {
+    let mut project = TestProject::new(context);
+    let found = |project: &mut TestProject| {
         let place = project.find("main.py", "plugin.ans|wer");
         let told: Value = project.ask_at("defs", place);
         told["locations"].as_array().map_or(0, Vec::len)

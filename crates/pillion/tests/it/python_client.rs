@@ -4,7 +4,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 
 use pillion::{Catalogue, Error};
-use pillion_testing::{Output, TestContext, processes, wait_for_file, wait_until};
+use pillion_testing::{CommandOutput, TestContext, processes, wait_for_file, wait_until};
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
@@ -31,10 +31,10 @@ fn context() -> TestContext {
     context
 }
 
-fn client(context: &TestContext, args: &[&str]) -> Output {
+fn client(context: &TestContext, args: &[&str]) -> CommandOutput {
     let mut command = context.command("python3");
     command.arg(CLIENT).args(args);
-    Output::of(command)
+    CommandOutput::of(command)
 }
 
 fn client_json(context: &TestContext, args: &[&str]) -> Value {
@@ -129,7 +129,7 @@ print(json.dumps(table))
     let folder = std::path::Path::new(CLIENT).parent().unwrap();
     let mut command = context.command("python3");
     command.args(["-W", "error", "-c", script]).arg(folder);
-    let table = Output::of(command).json();
+    let table = CommandOutput::of(command).json();
     let mut catalogue = Catalogue::default();
     let nobody = |_, _, _| async { Err(Error::internal("nobody answers here")) };
     catalogue.relay(pillion::definitions(), &Arc::new(nobody));
@@ -164,7 +164,7 @@ print(json.dumps([found, text.splitlines()[0], code, parts]))
     let mut command = context.command("python3");
     command.args(["-W", "error", "-c", script]).arg(folder);
     command.arg(&context.project);
-    let output = Output::of(command);
+    let output = CommandOutput::of(command);
     let parts = json!([{"item": 0}, {"item": 1}]);
     assert_eq!(
         output.json(),
@@ -235,7 +235,7 @@ fn a_daemon_that_dies_in_a_call_is_replaced_if_the_call_may_be_repeated() {
         let mut command = context.command("python3");
         command.args([CLIENT, "call", "hangs:once", &params]);
         command.args(flags);
-        let asking = std::thread::spawn(|| Output::of(command));
+        let asking = std::thread::spawn(|| CommandOutput::of(command));
         wait_for_file(&note);
         for pid in daemons(&context) {
             processes::kill(pid);

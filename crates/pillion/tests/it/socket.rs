@@ -421,7 +421,7 @@ fn the_socket_is_private() {
              except OSError as error:\n    print(b'')\n",
         );
         client.arg(context.socket());
-        let output = pillion_testing::Output::of(client);
+        let output = pillion_testing::CommandOutput::of(client);
         assert_eq!(
             output.stdout.trim(),
             "b''",

@@ -3,8 +3,8 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use pillion_testing::lines::Lines;
-use pillion_testing::{Output, TestContext, wait_until};
+use pillion_testing::lines::LineProcess;
+use pillion_testing::{CommandOutput, TestContext, wait_until};
 use serde_json::{Value, json};
 
 /// Only these programs are on `PATH`.
@@ -105,7 +105,7 @@ fn the_projects_environment_is_used_as_soon_as_it_is_there() {
     let before = rpc.py("where:prefix", json!([])).unwrap();
     let mut venv = context.command("python3");
     venv.args(["-m", "venv", "--without-pip", ".venv"]);
-    let output = Output::of(venv);
+    let output = CommandOutput::of(venv);
     assert_eq!(output.code, Some(0), "{output}");
     let after = rpc.py("where:prefix", json!([])).unwrap();
     assert_ne!(before, after);
@@ -183,7 +183,7 @@ fn a_folder_that_is_gone() {
         "cd \"$1\" && rmdir \"$1\" && exec \"$0\" --json call math:sqrt '[4]'",
     ]);
     command.arg(env!("CARGO_BIN_EXE_pillion")).arg(&gone);
-    let output = Output::of(command);
+    let output = CommandOutput::of(command);
     assert_eq!(output.code, Some(1), "{output}");
     assert_eq!(output.json()["code"], "not_found", "{output}");
     assert!(output.json()["hint"].is_string());
@@ -192,12 +192,12 @@ fn a_folder_that_is_gone() {
 const FAKE: &str = include_str!("fake_daemon.py");
 
 /// A daemon that says it is of another version.
-fn fake(context: &TestContext, version: &str, idle: bool) -> Lines {
+fn fake(context: &TestContext, version: &str, idle: bool) -> LineProcess {
     fs::create_dir_all(context.socket().parent().unwrap()).unwrap();
     let mut command = context.command("python3");
     command.args(["-c", FAKE]).arg(context.socket());
     command.args([version, if idle { "idle" } else { "busy" }]);
-    let mut fake = Lines::start(command);
+    let mut fake = LineProcess::start(command);
     assert_eq!(fake.line().as_deref(), Some("ready"));
     fake
 }

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::Stdio;
 
-use pillion_testing::lines::Lines;
+use pillion_testing::lines::LineProcess;
 use pillion_testing::processes::Process;
 use pillion_testing::{
     DEADLINE, TWO_SECONDS, TestContext, processes, standing_still, wait_for_file,
@@ -20,7 +20,7 @@ fn call(context: &TestContext, id: impl Into<Value>, function: &str, params: Val
 #[test]
 fn the_ready_line_comes_first_and_nothing_is_started_by_it() {
     let context = TestContext::new();
-    let mut host = Lines::start(context.pillion_command(&["stdio"]));
+    let mut host = LineProcess::start(context.pillion_command(&["stdio"]));
     let line = host.line().unwrap();
     assert!(
         line.starts_with(r#"{"status":"ready""#),
@@ -355,7 +355,7 @@ fn the_one_shot_form_has_its_exit_codes() {
         (Some(0), Some(true))
     );
 
-    let failure = |output: &pillion_testing::Output| -> Value {
+    let failure = |output: &pillion_testing::CommandOutput| -> Value {
         assert_eq!(output.stdout, "", "{output}");
         let line = output.stderr.lines().last().unwrap_or_default();
         serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {output}"))

@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use pillion_testing::project::bare;
-use pillion_testing::{Output, TestContext};
+use pillion_testing::{CommandOutput, TestContext};
 use serde_json::{Value, json};
 
 /// A folder whose every program leaves a mark outside of it when it runs outside of walls.
@@ -47,7 +47,7 @@ fn ran(context: &TestContext) -> usize {
     fs::read_dir(context.base.join("ran")).unwrap().count()
 }
 
-fn refused(output: &Output, setting: &str) {
+fn refused(output: &CommandOutput, setting: &str) {
     assert_eq!(output.code, Some(1), "{output}");
     let error = output.json();
     assert_eq!(error["code"], "untrusted", "{output}");
@@ -67,7 +67,7 @@ fn environment(context: &TestContext) -> PathBuf {
     let _ = fs::remove_dir_all(&venv);
     let mut make = context.command("python3");
     make.args(["-m", "venv", "--without-pip"]).arg(&venv);
-    let made = Output::of(make);
+    let made = CommandOutput::of(make);
     assert_eq!(made.code, Some(0), "{made}");
     venv
 }
@@ -91,7 +91,7 @@ fn nothing_of_a_folder_runs_outside_of_walls_for_a_question_or_a_run() {
     // It would have been seen.
     let mut python = context.command(context.project.join(".venv/bin/python"));
     python.args(["-c", ""]);
-    assert_eq!(Output::of(python).code, Some(0));
+    assert_eq!(CommandOutput::of(python).code, Some(0));
     assert_eq!(ran(&context), 1);
 }
 
@@ -161,7 +161,7 @@ fn an_environment_with_a_copy_of_python_is_one_too() {
     let context = TestContext::new();
     let mut make = context.command("python3");
     make.args(["-m", "venv", "--without-pip", "--copies", ".venv"]);
-    let made = Output::of(make);
+    let made = CommandOutput::of(make);
     assert_eq!(made.code, Some(0), "{made}");
     let code = "import sys; print(sys.executable)";
     let ran = context.pillion_json(&["--json", "exec", "-c", code]);
@@ -279,7 +279,7 @@ fn trust_is_given_seen_taken_back_and_lost_with_a_change() {
     .unwrap();
     let mut elsewhere = context.pillion_command(&["--json", "sidecar", "call", "old", "pid"]);
     elsewhere.current_dir(&copy);
-    refused(&Output::of(elsewhere), "sidecar.old");
+    refused(&CommandOutput::of(elsewhere), "sidecar.old");
 
     assert_eq!(context.pillion(&["trust", "--remove"]).code, Some(0));
     refused(&call(), "sidecar.old");

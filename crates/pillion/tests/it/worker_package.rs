@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use pillion_process::stamp::Stamp;
-use pillion_testing::{Output, TestContext, package};
+use pillion_testing::{CommandOutput, TestContext, package};
 
 /// The stamps of everything below the folder of packages.
 fn stamps(folder: &Path) -> Vec<(PathBuf, Stamp)> {
@@ -28,7 +28,7 @@ fn a_package_that_is_given_to_a_test_is_used_as_it_is() {
     let given = stamps(&folder);
     let is_record = |path: &Path| path.to_string_lossy().contains(package::RECORDS[1]);
     assert!(given.iter().any(|(path, _)| is_record(path)), "{given:?}");
-    assert_eq!(Output::of(call).json(), 5.0);
+    assert_eq!(CommandOutput::of(call).json(), 5.0);
     for (path, stamp) in given {
         assert_eq!(Stamp::of(&path), stamp, "{}", path.display());
     }

@@ -1,6 +1,6 @@
 //! Rename: what knows a name, or a keyword, although no code spells it where it is looked for.
 
-use pillion_testing::project::Project;
+use pillion_testing::project::TestProject;
 use serde_json::json;
 
 use super::Verdict::{Changed, Listed, Refused, Told};
@@ -350,7 +350,7 @@ print(bus.emit(path='p'))
 
 /// What a rename of `Class/name` warns of.
 fn warned(program: &str, name_path: &str) -> String {
-    let mut project = Project::with(&[("main.py", program)]);
+    let mut project = TestProject::with(&[("main.py", program)]);
     let asked = json!({ "name_path": name_path, "new_name": "other" });
     project.ask("rename", asked)["warnings"].to_string()
 }

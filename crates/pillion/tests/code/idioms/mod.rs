@@ -11,8 +11,8 @@ mod signature;
 use std::fs;
 use std::path::Path;
 
-use pillion_testing::project::{Project, bare, files_below, find};
-use pillion_testing::{Output, TestContext};
+use pillion_testing::project::{TestProject, bare, files_below, find};
+use pillion_testing::{CommandOutput, TestContext};
 use serde_json::{Value, json};
 
 /// What must come of a request.
@@ -45,7 +45,7 @@ pub(crate) struct Idiom {
 
 /// Check all rows of a table, in one workspace; tells of every row that fails.
 pub(crate) fn check(table: Vec<Idiom>) {
-    let mut project = Project::new(bare());
+    let mut project = TestProject::new(bare());
     let only = std::env::var("PILLION_IDIOM").unwrap_or_default();
     let mut wrong = Vec::new();
     for row in table.iter().filter(|row| row.what.contains(&only)) {
@@ -57,7 +57,7 @@ pub(crate) fn check(table: Vec<Idiom>) {
     assert!(wrong.is_empty(), "{count} rows:\n{}", wrong.join("\n"));
 }
 
-fn one(project: &mut Project, row: &Idiom) -> Result<(), String> {
+fn one(project: &mut TestProject, row: &Idiom) -> Result<(), String> {
     let before = lay_out(project.root(), row.program);
     let place = before.iter().find_map(|(file, text)| {
         let (line, col) = text.contains("<|>").then(|| mark(text))?;
@@ -145,7 +145,7 @@ fn mark(text: &str) -> (u32, u32) {
 fn run(context: &TestContext) -> Result<String, String> {
     let mut python = context.command("python3");
     python.args(["-B", "main.py"]);
-    let output = Output::of(python);
+    let output = CommandOutput::of(python);
     match output.code {
         Some(0) => Ok(output.stdout),
         _ => Err(format!("{output}")),

@@ -13,7 +13,7 @@ mod unseen;
 use std::fs;
 use std::process::Command;
 
-use pillion_testing::project::{Project, bare, find};
+use pillion_testing::project::{TestProject, bare, find};
 use serde_json::{Value, json};
 
 /// What becomes of a program.
@@ -41,7 +41,7 @@ struct Idiom {
 /// Put every idiom of a table to the test, and say all that went wrong at once.
 fn check(table: &[Idiom]) {
     let only = std::env::var("PILLION_IDIOM").ok();
-    let mut project = Project::new(bare());
+    let mut project = TestProject::new(bare());
     let mut wrong = Vec::new();
     for idiom in table {
         if only
@@ -58,7 +58,7 @@ fn check(table: &[Idiom]) {
 }
 
 impl Idiom {
-    fn check(&self, project: &mut Project) -> Result<(), String> {
+    fn check(&self, project: &mut TestProject) -> Result<(), String> {
         let folder = self.name.replace(|c: char| !c.is_alphanumeric(), "_");
         let root = project.root().join(folder);
         for (path, text) in self.files() {

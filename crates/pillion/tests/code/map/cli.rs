@@ -17,7 +17,7 @@ fn impact_is_drawn_as_a_tree() {
     // From a folder of the project, too.
     let mut below = context.pillion_command(&["map", "impact", "split"]);
     below.current_dir(context.project.join("shop"));
-    let below = pillion_testing::Output::of(below);
+    let below = pillion_testing::CommandOutput::of(below);
     assert_eq!(below.json()["total_targets"], 1, "{below}");
 }
 

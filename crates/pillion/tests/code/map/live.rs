@@ -212,7 +212,7 @@ fn detached_heads_worktrees_and_merges() {
         "merge",
         "side",
     ]);
-    assert_ne!(pillion_testing::Output::of(merge).code, Some(0));
+    assert_ne!(pillion_testing::CommandOutput::of(merge).code, Some(0));
     let mut shop = Mapped::new(context);
     let answer = shop.ask("live_changes", json!({}));
     assert_eq!(shown(&answer), ["modified shop/money.py: add@4"]);

@@ -15,8 +15,8 @@ mod types;
 use std::fs;
 
 use pillion_testing::daemon::Daemon;
-use pillion_testing::rpc::{Outcome, Rpc};
-use pillion_testing::{Output, TestContext};
+use pillion_testing::rpc::{Rpc, RpcOutcome};
+use pillion_testing::{CommandOutput, TestContext};
 use serde_json::{Value, json};
 
 /// A small shop, in which each function has something to do.
@@ -70,7 +70,7 @@ impl Mapped {
     }
 
     /// What an operation answers, or its error object.
-    fn try_ask(&mut self, operation: &str, mut params: Value) -> Outcome {
+    fn try_ask(&mut self, operation: &str, mut params: Value) -> RpcOutcome {
         if params.get("project").is_none() {
             params["project"] = json!(self.context.project);
         }
@@ -118,7 +118,7 @@ fn git_in(context: &TestContext, folder: &str, args: &[&str]) {
         .args(["-c", "user.name=it", "-c", "user.email=it@localhost"])
         .args(["-c", "protocol.file.allow=always"])
         .args(args);
-    let output = Output::of(git);
+    let output = CommandOutput::of(git);
     assert_eq!(output.code, Some(0), "git {args:?}\n{output}");
 }
 

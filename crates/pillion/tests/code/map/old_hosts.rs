@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pillion_testing::{Output, TestContext};
+use pillion_testing::{CommandOutput, TestContext};
 use serde_json::{Value, json};
 
 use super::{empty, git, shop, shop_with_tools};
@@ -15,7 +15,7 @@ fn answers(context: &TestContext, project: &Path, requests: &Value) -> Value {
     let pillion = context.pillion_command(&["stdio"]);
     host.arg(HOST).arg(project).arg(requests.to_string());
     host.arg(pillion.get_program()).args(pillion.get_args());
-    let output = Output::of(host);
+    let output = CommandOutput::of(host);
     assert_eq!(output.code, Some(0), "{output}");
     output.json()
 }

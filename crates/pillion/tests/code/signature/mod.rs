@@ -7,12 +7,12 @@ mod refusals;
 
 use std::fs;
 
-use pillion_testing::project::{Project, bare, git};
-use pillion_testing::{Output, TestContext};
+use pillion_testing::project::{TestProject, bare, git};
+use pillion_testing::{CommandOutput, TestContext};
 use serde_json::{Value, json};
 
 /// A program under git, of these files.
-fn program(files: &[(&str, &str)]) -> Project {
+fn program(files: &[(&str, &str)]) -> TestProject {
     let context = bare();
     for (name, text) in files {
         context.write(name, text);
@@ -20,20 +20,20 @@ fn program(files: &[(&str, &str)]) -> Project {
     git(&context, &["init", "-q"]);
     git(&context, &["add", "-A"]);
     git(&context, &["commit", "-q", "-m", "before"]);
-    Project::new(context)
+    TestProject::new(context)
 }
 
 fn printed(context: &TestContext) -> String {
     let mut python = context.command("python3");
     python.args(["-B", "main.py"]);
-    let output = Output::of(python);
+    let output = CommandOutput::of(python);
     assert_eq!(output.code, Some(0), "{output}");
     output.stdout
 }
 
 /// Make a change: the program prints the same, the lines of `now` are there, and undo restores
 /// every byte. Gives the answer.
-fn check(project: &mut Project, mut params: Value, now: &[&str]) -> Value {
+fn check(project: &mut TestProject, mut params: Value, now: &[&str]) -> Value {
     let before = printed(&project.context);
     params["apply"] = json!(true);
     let applied = project.ask("change_signature", params.clone());
@@ -51,12 +51,12 @@ fn check(project: &mut Project, mut params: Value, now: &[&str]) -> Value {
     assert_eq!(undone["undone"], applied["undo"], "{undone:#}");
     let mut status = project.context.command("git");
     status.args(["status", "--porcelain"]);
-    assert_eq!(Output::of(status).stdout, "", "{params}");
+    assert_eq!(CommandOutput::of(status).stdout, "", "{params}");
     applied
 }
 
 /// A refusal: its code, and a part of what it says; there is always a hint.
-fn refused(project: &mut Project, params: Value, code: &str, part: &str) -> Value {
+fn refused(project: &mut TestProject, params: Value, code: &str, part: &str) -> Value {
     let told = params.to_string();
     let error = project.try_ask("change_signature", params);
     let error = error.expect_err(&format!("{told} is refused"));
@@ -113,6 +113,6 @@ print(asyncio.run(wait(1, 'a')), asyncio.run(wait(text='b', seconds=2)))
 print((lambda f: f(1))(size), functools.partial(size, 9)(), list(map(size, [1])))
 ";
 
-fn plain() -> Project {
+fn plain() -> TestProject {
     program(&[("lib.py", LIB), ("main.py", USER)])
 }

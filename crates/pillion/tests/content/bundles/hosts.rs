@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 
-use pillion_testing::{Output, skipped};
+use pillion_testing::{CommandOutput, skipped};
 
 use super::world::World;
 
@@ -197,7 +197,7 @@ fn an_archive_for_which_there_is_no_room_is_not_refused_and_need_not_come_again(
         .args(["-c", NARROW, env!("CARGO_BIN_EXE_pillion")])
         .args(["--json", "bundle", "install", &url, "--store", "store"])
         .args(["--trust", "keys/bundle.pub"]);
-    let output = Output::of(narrow);
+    let output = CommandOutput::of(narrow);
     assert_eq!(output.code, Some(1), "{output}");
     assert!(output.to_string().contains("\"write_failed\""), "{output}");
     assert!(!world.path("store/active_index.json").exists());
@@ -297,7 +297,7 @@ fn a_collection_makes_room_on_a_disk_that_is_full() {
         .args(["--user", "--map-root-user", "--mount", "python3"])
         .args(["-c", FULL, env!("CARGO_BIN_EXE_pillion")])
         .args([world.path("small"), world.store()]);
-    let output = Output::of(inside);
+    let output = CommandOutput::of(inside);
     if output.stderr.contains("unshare failed") {
         return skipped("this machine lets nobody have mounts of their own");
     }

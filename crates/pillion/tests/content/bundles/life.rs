@@ -293,7 +293,7 @@ fn nothing_is_collected_where_the_list_is_gone() {
     let mut copy = world.context.command("cp");
     copy.arg("-a")
         .args([folder.join("2.0.0"), folder.join("2.0.0.bak")]);
-    assert_eq!(pillion_testing::Output::of(copy).code, Some(0));
+    assert_eq!(pillion_testing::CommandOutput::of(copy).code, Some(0));
     let before = world.installed();
     for preview in [&["--dry-run"][..], &[]] {
         let args = [&["bundle", "gc", "--store", "store"], preview].concat();
@@ -349,7 +349,7 @@ fn a_list_of_what_is_not_there_is_none() {
     fs::remove_file(&path).unwrap();
     let mut pipe = world.context.command("mkfifo");
     pipe.arg(&path);
-    assert_eq!(pillion_testing::Output::of(pipe).code, Some(0));
+    assert_eq!(pillion_testing::CommandOutput::of(pipe).code, Some(0));
     world.refused(&["bundle", "list", "--store", "store"]);
 }
 

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use pillion_testing::{Output, skipped};
+use pillion_testing::{CommandOutput, skipped};
 use serde_json::json;
 
 use super::world::World;
@@ -23,12 +23,12 @@ fn with_runtime() -> (World, PathBuf) {
     let world = World::new();
     let mut make = world.context.command("python3");
     make.args(["-c", RELOCATABLE, "tree"]);
-    let made = Output::of(make);
+    let made = CommandOutput::of(make);
     assert_eq!(made.code, Some(0), "{made}");
     // Without what is for debuggers, it is half the size.
     let mut strip = world.context.command("strip");
     strip.args([env!("CARGO_BIN_EXE_pillion"), "-o", "pillion"]);
-    let stripped = Output::of(strip);
+    let stripped = CommandOutput::of(strip);
     assert_eq!(stripped.code, Some(0), "{stripped}");
     world.build(&[
         "--type",
@@ -74,7 +74,7 @@ fn pillion_runs_from_an_installed_runtime_without_path_network_and_machine() {
         .arg(&program)
         .env("PATH", "")
         .current_dir(world.path("work"));
-    let output = Output::of(inside);
+    let output = CommandOutput::of(inside);
     if output.stderr.contains("unshare failed") {
         return skipped("this machine lets nobody have a network of their own");
     }
@@ -97,7 +97,7 @@ fn pillion_runs_from_an_installed_runtime_without_path_network_and_machine() {
     bare.args(["--user", "--map-root-user", "--net", "--mount", "python3"])
         .args(["-c", BARE_ROOT])
         .args([&folder, &world.path("root")]);
-    let output = Output::of(bare);
+    let output = CommandOutput::of(bare);
     assert_eq!(
         (output.code, output.stdout.trim()),
         (Some(0), "5.0"),
@@ -123,7 +123,7 @@ fn an_installed_runtime_is_a_candidate_and_a_damaged_one_is_told() {
     let moved = world.path("moved");
     let mut copy = world.context.command("cp");
     copy.args(["-r", "-P"]).args([&folder, &moved]);
-    assert_eq!(Output::of(copy).code, Some(0));
+    assert_eq!(CommandOutput::of(copy).code, Some(0));
     let named = ["--runtime", "moved"];
     assert!(executable(&world, &named).contains(moved.to_str().unwrap()));
     world.context.set_env("PILLION_RUNTIME", &moved);

@@ -4,7 +4,7 @@
 
 use std::fs;
 
-use pillion_testing::Output;
+use pillion_testing::CommandOutput;
 use serde_json::Value;
 
 use super::world::World;
@@ -61,7 +61,7 @@ fn each_part_of_an_unsigned_archive_is_checked_by_itself() {
         let script = format!("{PACK}\n{change}\npack()\n");
         let mut python = world.context.command("python3");
         python.args(["-c", &script, archive, out]);
-        let made = Output::of(python);
+        let made = CommandOutput::of(python);
         assert_eq!(made.code, Some(0), "{change}\n{made}");
         let reason = world.refusal(out, &UNSIGNED);
         assert_eq!(reason, *expected, "{change}");
@@ -75,7 +75,7 @@ fn what_is_no_file_is_not_opened() {
     let archive = world.experts("1.0.0");
     let mut pipes = world.context.command("mkfifo");
     pipes.args(["pipe", "beside.tar.zst.minisig"]);
-    assert_eq!(Output::of(pipes).code, Some(0));
+    assert_eq!(CommandOutput::of(pipes).code, Some(0));
     fs::copy(world.path(&archive), world.path("beside.tar.zst")).unwrap();
     for (verb, file) in [
         ("verify", "pipe"),

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use pillion_testing::{Output, TestContext};
+use pillion_testing::{CommandOutput, TestContext};
 use serde_json::Value;
 
 /// The time of all builds of tests.
@@ -35,7 +35,7 @@ impl World {
     }
 
     /// Run pillion.
-    pub(crate) fn run(&self, args: &[&str]) -> Output {
+    pub(crate) fn run(&self, args: &[&str]) -> CommandOutput {
         self.context.pillion(args)
     }
 

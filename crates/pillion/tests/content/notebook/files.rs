@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use pillion_testing::{Output, TestContext, set_up, wait_until};
+use pillion_testing::{CommandOutput, TestContext, set_up, wait_until};
 use serde_json::{Value, json};
 
 use super::World;
@@ -30,10 +30,10 @@ impl World {
         self.rpc.call("notebook.run", params).unwrap()
     }
 
-    fn command(&self, args: &[&str]) -> Output {
+    fn command(&self, args: &[&str]) -> CommandOutput {
         let mut command = self.context.pillion_command(args);
         command.env("PILLION_PYTHON", set_up("dev-python/bin/python"));
-        Output::of(command)
+        CommandOutput::of(command)
     }
 }
 
@@ -88,7 +88,7 @@ fn as_nbclient_does(names: &[&str]) {
         .arg(SAMPLES)
         .arg(&world.context.project)
         .args(&files);
-    let compared = Output::of(python);
+    let compared = CommandOutput::of(python);
     assert_eq!(compared.code, Some(0), "{compared}");
 }
 

@@ -372,7 +372,7 @@ fn a_shell_is_typed_to() {
         .unwrap();
     input.rewind().unwrap();
     command.stdin(input);
-    let output = pillion_testing::Output::of(command);
+    let output = pillion_testing::CommandOutput::of(command);
     assert_eq!(output.stdout, "number 1\nnumber 2\n", "{output}");
 }
 
@@ -429,7 +429,7 @@ fn the_client_library_of_jupyter_joins_a_shell() {
     let file = world.rpc.call("kernel.connect_file", params).unwrap();
     let mut command = world.context.command(set_up("dev-python/bin/python"));
     command.args(["-c", JOIN, file["path"].as_str().unwrap()]);
-    let output = pillion_testing::Output::of(command);
+    let output = pillion_testing::CommandOutput::of(command);
     assert_eq!(output.stdout, "as told\n", "{output}");
     assert_eq!(world.run("echo $x")["stdout"], "joined\n");
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use pillion_testing::web::Web;
-use pillion_testing::{DEADLINE, Output, TestContext, set_up, wait_until};
+use pillion_testing::{CommandOutput, DEADLINE, TestContext, set_up, wait_until};
 use serde_json::json;
 
 use super::World;
@@ -20,7 +20,7 @@ pub(super) fn jupyter(context: &TestContext, program: &str) -> Command {
 }
 
 pub(super) fn goes_as_told(command: Command) {
-    let output = Output::of(command);
+    let output = CommandOutput::of(command);
     assert_eq!(output.code, Some(0), "{output}");
     assert!(output.stdout.contains("as told"), "{output}");
 }

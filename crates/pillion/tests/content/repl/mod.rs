@@ -8,15 +8,15 @@ use std::io::{Seek, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use pillion_testing::{Output, TestContext, set_up};
+use pillion_testing::{CommandOutput, TestContext, set_up};
 use terminal::Terminal;
 
 /// A repl whose cells come from a pipe.
-fn piped(context: &TestContext, args: &[&str], cells: &str) -> Output {
+fn piped(context: &TestContext, args: &[&str], cells: &str) -> CommandOutput {
     let python = set_up("dev-python/bin/python");
     let mut all = vec!["repl", "--python", python.to_str().unwrap()];
     all.extend(args);
-    Output::of(with_input(context.pillion_command(&all), cells))
+    CommandOutput::of(with_input(context.pillion_command(&all), cells))
 }
 
 pub(crate) fn with_input(mut command: Command, text: &str) -> Command {

@@ -5,7 +5,7 @@ use std::io::{BufReader, Read};
 use std::net::TcpStream;
 use std::process::Command;
 
-use pillion_testing::web::{Reply, Web, read_chunk, read_head};
+use pillion_testing::web::{HttpReply, Web, read_chunk, read_head};
 use serde_json::{Value, json};
 
 use super::events;
@@ -48,19 +48,19 @@ impl Client {
         pillion_testing::processes::kill(self.web.pid);
     }
 
-    pub(super) fn get(&self, path: &str) -> Reply {
+    pub(super) fn get(&self, path: &str) -> HttpReply {
         self.web.get(path)
     }
 
-    pub(super) fn post(&self, path: &str, body: Value) -> Reply {
+    pub(super) fn post(&self, path: &str, body: Value) -> HttpReply {
         self.web.request("POST", path, &[JSON], &body.to_string())
     }
 
-    pub(super) fn put(&self, path: &str, body: Value) -> Reply {
+    pub(super) fn put(&self, path: &str, body: Value) -> HttpReply {
         self.web.request("PUT", path, &[JSON], &body.to_string())
     }
 
-    pub(super) fn delete(&self, path: &str) -> Reply {
+    pub(super) fn delete(&self, path: &str) -> HttpReply {
         self.web.request("DELETE", path, &[], "")
     }
 
@@ -125,7 +125,7 @@ impl Client {
     }
 
     /// The same, where it may be refused.
-    pub(super) fn try_say(&self, session: &str, message: &str) -> Result<Stream, Reply> {
+    pub(super) fn try_say(&self, session: &str, message: &str) -> Result<Stream, HttpReply> {
         let path = format!("/api/session/{session}/message/stream");
         let body = json!({ "message": message }).to_string();
         self.stream("POST", &path, &body)
@@ -139,7 +139,7 @@ impl Client {
     }
 
     /// A stream of events, or an ordinary answer.
-    pub(super) fn stream(&self, method: &str, path: &str, body: &str) -> Result<Stream, Reply> {
+    pub(super) fn stream(&self, method: &str, path: &str, body: &str) -> Result<Stream, HttpReply> {
         let headers = [JSON, ("Accept", "text/event-stream")];
         let headers = if body.is_empty() {
             &headers[1..]
@@ -153,7 +153,7 @@ impl Client {
         if !kind.starts_with("text/event-stream") {
             let mut body = String::new();
             reader.read_to_string(&mut body).unwrap();
-            return Err(Reply {
+            return Err(HttpReply {
                 status,
                 headers,
                 body,
@@ -210,7 +210,7 @@ impl Client {
         answer["report"].as_str().unwrap().to_owned()
     }
 
-    pub(super) fn skip(&self, session: &str, body: Value) -> Reply {
+    pub(super) fn skip(&self, session: &str, body: Value) -> HttpReply {
         self.post(&format!("/api/session/{session}/skip-task"), body)
     }
 
@@ -220,7 +220,7 @@ impl Client {
         assert_eq!(answer["session_id"], session, "{answer}");
     }
 
-    pub(super) fn reattach(&self, session: &str, body: Value) -> Reply {
+    pub(super) fn reattach(&self, session: &str, body: Value) -> HttpReply {
         self.post(&format!("/api/session/{session}/reattach"), body)
     }
 
@@ -244,7 +244,7 @@ impl Client {
     }
 
     /// Upload files by a form.
-    pub(super) fn upload(&self, session: &str, files: &[(&str, &str)]) -> Reply {
+    pub(super) fn upload(&self, session: &str, files: &[(&str, &str)]) -> HttpReply {
         let mut body = String::new();
         for (name, content) in files {
             body += &format!(
@@ -265,13 +265,13 @@ impl Client {
 }
 
 /// The body of an answer that must be good.
-pub(super) fn good(reply: &Reply) -> Value {
+pub(super) fn good(reply: &HttpReply) -> Value {
     assert_eq!(reply.status, 200, "{reply:?}");
     reply.json()
 }
 
 /// The detail of an error that must have this status and the contract's shape.
-pub(super) fn detail(reply: &Reply, status: u16) -> String {
+pub(super) fn detail(reply: &HttpReply, status: u16) -> String {
     assert_eq!(reply.status, status, "{reply:?}");
     let error = reply.json();
     assert!(error["code"].is_string(), "{error}");
@@ -281,7 +281,7 @@ pub(super) fn detail(reply: &Reply, status: u16) -> String {
 }
 
 /// The places of a body that validation refused.
-pub(super) fn refused(reply: &Reply) -> Vec<Value> {
+pub(super) fn refused(reply: &HttpReply) -> Vec<Value> {
     assert_eq!(reply.status, 422, "{reply:?}");
     let error = reply.json();
     let details = error["detail"]

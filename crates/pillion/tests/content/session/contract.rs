@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pillion_testing::{Output, web::Web};
+use pillion_testing::{CommandOutput, web::Web};
 use serde_json::{Value, json};
 
 use super::client::{JSON, detail, good, refused};
@@ -514,7 +514,7 @@ fn a_token_is_asked_for_where_there_is_one() {
         .context
         .pillion_command(&["serve", "--desktop", "--port", "0"]);
     command.args(["--host", "0.0.0.0"]);
-    let refused = Output::of(command);
+    let refused = CommandOutput::of(command);
     assert_ne!(refused.code, Some(0), "{refused}");
     assert!(refused.stderr.contains("token"), "{refused}");
 }
@@ -534,7 +534,7 @@ fn the_environment_of_the_launch_is_heard() {
     // Code runs with the Python that the desktop brings along.
     let mut which = world.context.command("python3");
     which.args(["-c", "import sys; print(sys.executable)"]);
-    let python = Output::of(which).stdout;
+    let python = CommandOutput::of(which).stdout;
     let runtime = world.context.base.join("runtime");
     std::fs::create_dir_all(runtime.join("bin")).unwrap();
     std::os::unix::fs::symlink(python.trim(), runtime.join("bin/python3")).unwrap();

@@ -3,7 +3,7 @@
 
 use std::process::Stdio;
 
-use pillion_testing::{Output, set_up};
+use pillion_testing::{CommandOutput, set_up};
 
 use super::world::{CHAPTER, World};
 
@@ -50,7 +50,7 @@ fn answers_are_as_the_openapi_document_says() {
         ])
         .args(["--suppress-health-check", "all"])
         .stdin(Stdio::null());
-    let output = Output::of(command);
+    let output = CommandOutput::of(command);
     assert_eq!(output.code, Some(0), "{output}");
     // It has seen more than sessions that there are not.
     assert!(!output.stdout.contains("Missing test data"), "{output}");

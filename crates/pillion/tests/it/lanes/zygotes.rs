@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use pillion_testing::rpc::Rpc;
-use pillion_testing::{Output, TestContext, processes, wait_until};
+use pillion_testing::{CommandOutput, TestContext, processes, wait_until};
 use serde_json::{Value, json};
 
 /// A project with an environment of its own, whose packages are the test's.
@@ -20,7 +20,7 @@ impl Project {
         let folder = context.project.join(".venv");
         let mut venv = context.command("python3");
         venv.args(["-m", "venv", "--without-pip"]).arg(&folder);
-        let made = Output::of(venv);
+        let made = CommandOutput::of(venv);
         assert_eq!(made.code, Some(0), "{made}");
         let library = fs::read_dir(folder.join("lib")).unwrap().next().unwrap();
         let packages = library.unwrap().path().join("site-packages");

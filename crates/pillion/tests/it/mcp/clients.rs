@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pillion_testing::{Output, TestContext, set_up};
+use pillion_testing::{CommandOutput, TestContext, set_up};
 
 use super::with_tools;
 
@@ -15,7 +15,7 @@ fn python(context: &TestContext, mode: &str, transport: &str, server: &str) -> S
         .arg(Path::new(SCRIPTS).join("mcp_client.py"))
         .args([mode, transport, server])
         .arg(&context.project);
-    let output = Output::of(command);
+    let output = CommandOutput::of(command);
     assert_eq!(output.code, Some(0), "{output}");
     output.stdout.trim().to_owned()
 }
@@ -28,7 +28,7 @@ fn typescript(context: &TestContext, transport: &str, server: &str) {
         .arg(set_up("dev-node"))
         .args([transport, server])
         .arg(&context.project);
-    let output = Output::of(command);
+    let output = CommandOutput::of(command);
     assert_eq!(
         (output.code, output.stdout.trim()),
         (Some(0), "ok"),

@@ -12,7 +12,7 @@ use pillion::{Catalogue, Code, Definition, Engine, EngineOptions, Error, Part, R
 use pillion_catalogue::{Context, Operation, Operations, Streams};
 use pillion_doors::{DoorState, http, mcp};
 use pillion_runtime::Dirs;
-use pillion_testing::{Output, TestContext, set_up};
+use pillion_testing::{CommandOutput, TestContext, set_up};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -135,7 +135,7 @@ fn the_official_suite_finds_nothing_new() {
         .args(["server", "--url", &format!("http://127.0.0.1:{port}/mcp")])
         .arg("--expected-failures")
         .arg(expected);
-    let output = Output::of(command);
+    let output = CommandOutput::of(command);
     assert_eq!(output.code, Some(0), "{output}");
     assert!(
         output.stdout.contains("✓ dns-rebinding-protection"),

@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use pillion_testing::agent::{Agent, text_of};
+use pillion_testing::agent::{McpAgent, text_of};
 use pillion_testing::prerequisites::CLICK;
 use pillion_testing::project::{bare, git};
 use pillion_testing::{copy, set_up};
@@ -23,7 +23,7 @@ struct Task {
 
 /// An agent that counts.
 struct Day {
-    agent: Agent,
+    agent: McpAgent,
     tasks: Vec<Task>,
 }
 

@@ -78,7 +78,7 @@ fn writing_adds_one_server_and_is_done_once() {
             .map(|a| a.as_str().unwrap()),
     );
     let mut agent =
-        pillion_testing::agent::Agent::new(pillion_testing::lines::Lines::start(command));
+        pillion_testing::agent::McpAgent::new(pillion_testing::lines::LineProcess::start(command));
     assert_eq!(
         agent.shake_hands()["result"]["serverInfo"]["name"],
         "pillion"

@@ -1,7 +1,7 @@
 //! `pillion mcp` line by line.
 
-use pillion_testing::agent::{Agent, error_of, text_of};
-use pillion_testing::lines::Lines;
+use pillion_testing::agent::{McpAgent, error_of, text_of};
+use pillion_testing::lines::LineProcess;
 use pillion_testing::processes::{Process, kill};
 use pillion_testing::{TestContext, wait_for_file};
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use super::with_tools;
 #[test]
 fn lines_that_are_no_messages_are_answered_and_the_session_goes_on() {
     let context = TestContext::new();
-    let mut agent = Agent::new(Lines::start(context.pillion_command(&["mcp"])));
+    let mut agent = McpAgent::new(LineProcess::start(context.pillion_command(&["mcp"])));
     let mut wrong = |line: &str| {
         agent.lines.write(format!("{line}\n").as_bytes());
         let answer = agent.lines.json();

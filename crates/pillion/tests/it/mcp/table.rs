@@ -4,7 +4,7 @@
 //! English and code on average; the numbers have room for those that make more of JSON.
 
 use pillion_testing::TestContext;
-use pillion_testing::agent::{Agent, error_of, text_of};
+use pillion_testing::agent::{McpAgent, error_of, text_of};
 use serde_json::{Value, json};
 
 use super::with_tools;
@@ -26,7 +26,7 @@ fn busy() -> TestContext {
 #[test]
 fn the_usual_table_is_short() {
     let context = TestContext::new();
-    let mut agent = Agent::new(pillion_testing::lines::Lines::start(
+    let mut agent = McpAgent::new(pillion_testing::lines::LineProcess::start(
         context.pillion_command(&["mcp"]),
     ));
     let hello = agent.shake_hands();
