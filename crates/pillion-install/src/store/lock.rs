@@ -175,7 +175,7 @@ mod tests {
 
     const FOREVER: Patience = Patience { caller: None };
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn who_waits_is_told_for_whom_and_gives_up_with_his_caller() {
         let folder = tempfile::tempdir().unwrap();
         let store = BundleStore::new(folder.path());
