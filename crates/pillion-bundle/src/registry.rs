@@ -37,14 +37,14 @@ pub struct Registry {
 /// The artifacts of types and for platforms that are known.
 fn known<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Artifact>, D::Error> {
     #[derive(Deserialize)]
-    struct Head {
+    struct ArtifactHead {
         bundle_type: String,
         #[serde(default)]
         platform: Option<String>,
     }
     let mut all = Vec::new();
     for raw in Vec::<Box<RawValue>>::deserialize(deserializer)? {
-        let head: Head = serde_json::from_str(raw.get()).map_err(D::Error::custom)?;
+        let head: ArtifactHead = serde_json::from_str(raw.get()).map_err(D::Error::custom)?;
         let is_known = head.bundle_type.parse::<BundleType>().is_ok();
         if is_known
             && head

@@ -65,7 +65,7 @@ pub fn read_unknown(store: &Path) -> ActiveIndex {
 /// it is of the type that its folder is called after.
 pub fn unknown_folders(store: &Path) -> Vec<PathBuf> {
     #[derive(Deserialize)]
-    struct Head {
+    struct ManifestHead {
         bundle_type: String,
     }
     let below = |folder: PathBuf| {
@@ -87,7 +87,7 @@ pub fn unknown_folders(store: &Path) -> Vec<PathBuf> {
             let manifests = [RuntimeManifest::NAME, ContentManifest::NAME];
             manifests.iter().any(|manifest| {
                 let bytes = read_bounded(&folder.join(manifest), BundleLimits::default().manifest);
-                let head = bytes.map(|bytes| serde_json::from_slice::<Head>(&bytes));
+                let head = bytes.map(|bytes| serde_json::from_slice::<ManifestHead>(&bytes));
                 head.is_ok_and(|head| head.is_ok_and(|head| head.bundle_type == name))
             })
         }));

@@ -158,6 +158,10 @@ fn make(
         frameworks::write(repository, &stubs)?;
         run = run.args(["--".to_owned(), format!("-Lframework={}", stubs.display())]);
     }
+    if links && triple.ends_with("-musl") {
+        // What a static program starts with comes from zig: Debian's compiler brings none of it.
+        run = run.args(["--", "-Clink-self-contained=no"]);
+    }
     run.show()?;
     if !links {
         return Ok(None);

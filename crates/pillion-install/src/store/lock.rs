@@ -65,12 +65,12 @@ impl Drop for Locked {
 
 /// Who holds a lock, as its file says. The pid alone would be that of anybody.
 #[derive(Debug, Serialize, Deserialize)]
-struct Holder {
+struct LockHolder {
     pid: u32,
     start: u64,
 }
 
-impl Holder {
+impl LockHolder {
     /// Say that it is us. The lock holds without that, too, such as on a full disk.
     fn note(file: &mut fs::File) {
         let _ = file.set_len(0);
@@ -122,7 +122,7 @@ impl BundleStore {
         loop {
             match file.try_lock() {
                 Ok(()) => {
-                    Holder::note(&mut file);
+                    LockHolder::note(&mut file);
                     return Ok(Locked { file });
                 }
                 Err(fs::TryLockError::Error(error)) => return Err(Error::io("lock", &path)(error)),
@@ -132,11 +132,11 @@ impl BundleStore {
             if now >= until {
                 return Err(Error::Busy {
                     path: self.root.clone(),
-                    holder: Holder::read(&path),
+                    holder: LockHolder::read(&path),
                 });
             }
             if now >= begun + MOMENT {
-                let waits = waits_for(Holder::read(&path));
+                let waits = waits_for(LockHolder::read(&path));
                 if told.as_ref() != Some(&waits) {
                     progress.step(&waits);
                     told = Some(waits);
@@ -175,14 +175,14 @@ mod tests {
 
     const FOREVER: WaitLimit = WaitLimit { caller: None };
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn who_waits_is_told_for_whom_and_gives_up_with_his_caller() {
         let folder = tempfile::tempdir().unwrap();
         let store = BundleStore::new(folder.path());
         let heard = Heard::default();
         let held = store.lock(FOREVER, &heard).await.unwrap();
         let path = folder.path().join(LOCK);
-        assert_eq!(Holder::read(&path), Some(std::process::id()));
+        assert_eq!(LockHolder::read(&path), Some(std::process::id()));
         let impatient = WaitLimit {
             caller: Some(Instant::now()),
         };
@@ -193,12 +193,12 @@ mod tests {
         assert!(heard.0.lock().unwrap().is_empty(), "nobody waited");
         // Another process that has the same pid now is another one.
         let me = Identity::of(std::process::id()).unwrap();
-        let twin = Holder {
+        let twin = LockHolder {
             pid: me.pid,
             start: me.start + 1,
         };
         fs::write(&path, serde_json::to_vec(&twin).unwrap()).unwrap();
-        assert_eq!(Holder::read(&path), None);
+        assert_eq!(LockHolder::read(&path), None);
         drop(held);
         assert_eq!(fs::read(&path).unwrap(), b"");
         drop(store.lock(impatient, &heard).await.unwrap());

@@ -19,7 +19,7 @@ fn whoever_is_killed_while_installing_leaves_a_store_that_starts() {
     let world = World::new();
     let archive = three_versions(&world, 2);
     let trusted = [archive.as_str(), "--trust", "keys/bundle.pub"];
-    Change::of("install", &trusted, ["2.0.0", "3.0.0"]).kill_often(&world, MOMENTS);
+    KilledChange::of("install", &trusted, ["2.0.0", "3.0.0"]).kill_often(&world, MOMENTS);
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn whoever_is_killed_while_switching_leaves_a_store_that_starts() {
     let world = World::new();
     three_versions(&world, 3);
     let version = ["--version", "1.0.0"];
-    Change::of("activate", &version, ["3.0.0", "1.0.0"]).kill_often(&world, MOMENTS);
+    KilledChange::of("activate", &version, ["3.0.0", "1.0.0"]).kill_often(&world, MOMENTS);
 }
 
 #[test]
@@ -35,17 +35,17 @@ fn whoever_is_killed_while_collecting_leaves_a_store_that_starts() {
     let world = World::new();
     three_versions(&world, 3);
     let none = ["--keep", "0"];
-    Change::of("gc", &none, ["3.0.0", "3.0.0"]).kill_often(&world, MOMENTS);
+    KilledChange::of("gc", &none, ["3.0.0", "3.0.0"]).kill_often(&world, MOMENTS);
 }
 
 #[test]
 fn whoever_is_killed_while_going_back_leaves_a_store_that_starts() {
     let world = World::new();
     three_versions(&world, 3);
-    Change {
+    KilledChange {
         // Who is back already would go further back.
         redo: &|version| version == "3.0.0",
-        ..Change::of("rollback", &[], ["3.0.0", "2.0.0"])
+        ..KilledChange::of("rollback", &[], ["3.0.0", "2.0.0"])
     }
     .kill_often(&world, FEW_MOMENTS);
 }
@@ -54,13 +54,13 @@ fn whoever_is_killed_while_going_back_leaves_a_store_that_starts() {
 fn whoever_is_killed_while_repairing_leaves_what_can_be_repaired() {
     let world = World::new();
     three_versions(&world, 3);
-    Change {
+    KilledChange {
         damage: &|store| {
             let lib = store.join("python_runtime/core/3.0.0/python/lib/python3.11");
             std::fs::write(lib.join("module_7.py"), "damaged").unwrap();
             std::fs::remove_file(lib.join("os.py")).unwrap();
         },
-        ..Change::of("repair", &[], ["3.0.0", "3.0.0"])
+        ..KilledChange::of("repair", &[], ["3.0.0", "3.0.0"])
     }
     .kill_often(&world, FEW_MOMENTS);
 }
@@ -70,9 +70,9 @@ fn whoever_is_killed_while_making_the_list_anew_leaves_none_or_a_whole_one() {
     let world = World::new();
     three_versions(&world, 3);
     let lost = |store: &Path| std::fs::remove_file(store.join("active_index.json")).unwrap();
-    Change {
+    KilledChange {
         damage: &lost,
-        ..Change::of("repair", &[], ["none", "3.0.0"])
+        ..KilledChange::of("repair", &[], ["none", "3.0.0"])
     }
     .kill_often(&world, FEW_MOMENTS);
 }
@@ -87,7 +87,7 @@ fn three_versions(world: &World, installed: usize) -> String {
 }
 
 /// A change of a store, and what is active before and after it.
-struct Change<'a> {
+struct KilledChange<'a> {
     verb: &'a str,
     more: &'a [&'a str],
     active: [&'a str; 2],
@@ -97,7 +97,7 @@ struct Change<'a> {
     redo: &'a dyn Fn(&str) -> bool,
 }
 
-impl<'a> Change<'a> {
+impl<'a> KilledChange<'a> {
     fn of(verb: &'a str, more: &'a [&'a str], active: [&'a str; 2]) -> Self {
         Self {
             verb,

@@ -31,7 +31,9 @@ class Bundle:
     def __init__(self, source):
         with tarfile.open(source) as archive:
             members = archive.getmembers()
-            self.entries = [(m, archive.extractfile(m).read() if m.isreg() else b"") for m in members]
+            self.entries = [
+                (m, archive.extractfile(m).read() if m.isreg() else b"") for m in members
+            ]
         self.name = members[0].name
         self.manifest = json.loads(self.entries[0][1])
 
@@ -101,7 +103,9 @@ def sealed(bundle):
     return bundle
 
 
-def header(name=b"sidecar/x", size=b"00000000000\0", kind=b"0", magic=b"ustar  \0", mode=b"0000644\0"):
+def header(
+    name=b"sidecar/x", size=b"00000000000\0", kind=b"0", magic=b"ustar  \0", mode=b"0000644\0"
+):
     block = bytearray(512)
     block[0 : len(name)] = name
     block[100:108] = mode
@@ -126,20 +130,52 @@ def with_header(block, content=b""):
 sound = runtime()
 text = json.dumps(sound.manifest)
 for what, changed, expected in [
-    ("a version twice", text.replace('"version":', '"version": "1.0.0", "version":', 1), "invalid_manifest"),
-    ("a path twice in a file", text.replace('"path":', '"path": "python/x", "path":', 1), "invalid_manifest"),
+    (
+        "a version twice",
+        text.replace('"version":', '"version": "1.0.0", "version":', 1),
+        "invalid_manifest",
+    ),
+    (
+        "a path twice in a file",
+        text.replace('"path":', '"path": "python/x", "path":', 1),
+        "invalid_manifest",
+    ),
     ("files twice", text[:-1] + ', "files": []}', "invalid_manifest"),
     ("a byte order mark", "\ufeff" + text, "invalid_manifest"),
     ("NaN", text.replace('"size_bytes": ', '"size_bytes": NaN, "x": ', 1), "invalid_manifest"),
-    ("infinity", text.replace('"size_bytes": ', '"size_bytes": 1e999, "x": ', 1), "invalid_manifest"),
+    (
+        "infinity",
+        text.replace('"size_bytes": ', '"size_bytes": 1e999, "x": ', 1),
+        "invalid_manifest",
+    ),
     ("a half", text.replace('"size_bytes": ', '"size_bytes": 0.5, "x": ', 1), "invalid_manifest"),
-    ("more than 64 bits", text.replace('"size_bytes": ', f'"size_bytes": {1 << 64}, "x": ', 1), "invalid_manifest"),
-    ("the largest number", text.replace('"size_bytes": ', f'"size_bytes": {(1 << 64) - 1}, "x": ', 1), "too_large"),
-    ("a negative size", text.replace('"size_bytes": ', '"size_bytes": -1, "x": ', 1), "invalid_manifest"),
-    ("a size as a text", text.replace('"size_bytes": ', '"size_bytes": "1", "x": ', 1), "invalid_manifest"),
+    (
+        "more than 64 bits",
+        text.replace('"size_bytes": ', f'"size_bytes": {1 << 64}, "x": ', 1),
+        "invalid_manifest",
+    ),
+    (
+        "the largest number",
+        text.replace('"size_bytes": ', f'"size_bytes": {(1 << 64) - 1}, "x": ', 1),
+        "too_large",
+    ),
+    (
+        "a negative size",
+        text.replace('"size_bytes": ', '"size_bytes": -1, "x": ', 1),
+        "invalid_manifest",
+    ),
+    (
+        "a size as a text",
+        text.replace('"size_bytes": ', '"size_bytes": "1", "x": ', 1),
+        "invalid_manifest",
+    ),
     ("a member that nobody knows twice", text[:-1] + ', "x": 1, "x": 1}', "invalid_manifest"),
     ("deep lists", text[:-1] + ', "x": ' + "[" * 100_000 + "]" * 100_000 + "}", "invalid_manifest"),
-    ("deep objects", text[:-1] + ', "x": ' + '{"x":' * 10_000 + "1" + "}" * 10_000 + "}", "invalid_manifest"),
+    (
+        "deep objects",
+        text[:-1] + ', "x": ' + '{"x":' * 10_000 + "1" + "}" * 10_000 + "}",
+        "invalid_manifest",
+    ),
     ("more behind it", text + " {}", "invalid_manifest"),
     ("a list", "[" + text + "]", "invalid_manifest"),
     ("nothing", "", "invalid_manifest"),
@@ -155,11 +191,31 @@ for what, changed, expected in [
     ("setuid", text.replace('"0755"', '"4755"', 1), "invalid_manifest"),
     ("for everybody to write", text.replace('"0644"', '"0666"', 1), "invalid_manifest"),
     ("no mode", text.replace('"mode": "0644"', '"x": 1', 1), "invalid_manifest"),
-    ("a hash in capitals", text.replace(sound.manifest["sha256"], sound.manifest["sha256"].upper()), "invalid_manifest"),
-    ("a link through a link", text.replace('"links": [', '"links": [{"path": "python/up", "target": "lib/../../.."}, '), "link_outside"),
-    ("a link to itself", text.replace('"links": [', '"links": [{"path": "python/me", "target": "me"}, '), "link_outside"),
-    ("a link with a zero", text.replace('"links": [', '"links": [{"path": "python/z", "target": "a\\u0000b"}, '), "link_outside"),
-    ("another platform", text.replace(sound.manifest["platform"], "windows-x64"), "link_not_allowed"),
+    (
+        "a hash in capitals",
+        text.replace(sound.manifest["sha256"], sound.manifest["sha256"].upper()),
+        "invalid_manifest",
+    ),
+    (
+        "a link through a link",
+        text.replace('"links": [', '"links": [{"path": "python/up", "target": "lib/../../.."}, '),
+        "link_outside",
+    ),
+    (
+        "a link to itself",
+        text.replace('"links": [', '"links": [{"path": "python/me", "target": "me"}, '),
+        "link_outside",
+    ),
+    (
+        "a link with a zero",
+        text.replace('"links": [', '"links": [{"path": "python/z", "target": "a\\u0000b"}, '),
+        "link_outside",
+    ),
+    (
+        "another platform",
+        text.replace(sound.manifest["platform"], "windows-x64"),
+        "link_not_allowed",
+    ),
     ("a Mac's", text.replace(sound.manifest["platform"], "macos-arm64"), "wrong_platform"),
 ]:
     case(what, expected, packed(runtime().head(changed.encode()).raw()))
@@ -234,7 +290,11 @@ for what, kind, expected in [
     ("a dumped folder", b"D", "special_file"),
 ]:
     case(what, expected, with_header(header(kind=kind)))
-case("a hard link to the outside", "hard_link", packed(runtime().add("sidecar/x", tarfile.LNKTYPE, "/etc/passwd").tar()))
+case(
+    "a hard link to the outside",
+    "hard_link",
+    packed(runtime().add("sidecar/x", tarfile.LNKTYPE, "/etc/passwd").tar()),
+)
 hard = runtime()
 hard.entries.pop(hard.at("os.py"))
 hard.add("python/lib/python3.11/os.py", tarfile.LNKTYPE, "python/bin/python3.11")
@@ -262,7 +322,10 @@ twice.entries.append(twice.entries[0])
 case("the same manifest twice", "duplicate_path", packed(twice.raw()))
 swapped = runtime()
 a, b = swapped.at("module_0.py"), swapped.at("module_1.py")
-swapped.entries[a], swapped.entries[b] = (swapped.entries[a][0], swapped.entries[b][1]), (swapped.entries[b][0], swapped.entries[a][1])
+swapped.entries[a], swapped.entries[b] = (
+    (swapped.entries[a][0], swapped.entries[b][1]),
+    (swapped.entries[b][0], swapped.entries[a][1]),
+)
 case("two files are swapped", "file_hash", packed(swapped.tar()))
 for end in ("sidecar/bin/pillion", "bin/python3.11", "os.py"):
     changed = runtime()
@@ -282,15 +345,36 @@ for what, records, expected in [
     changed = runtime().add("sidecar/x", pax_headers=records)
     case(what, expected, packed(changed.tar(tarfile.PAX_FORMAT)))
 general = io.BytesIO()
-with tarfile.open(fileobj=general, mode="w", format=tarfile.PAX_FORMAT, pax_headers={"path": "x"}) as archive:
+with tarfile.open(
+    fileobj=general, mode="w", format=tarfile.PAX_FORMAT, pax_headers={"path": "x"}
+) as archive:
     for member, content in runtime().entries:
         archive.addfile(member, io.BytesIO(content))
 case("a record for all entries", "no_manifest", packed(general.getvalue()))
-case("a long name with a zero", "bad_path", packed(runtime().add("sidecar/" + "x/" * 60 + "\1").tar()))
+case(
+    "a long name with a zero",
+    "bad_path",
+    packed(runtime().add("sidecar/" + "x/" * 60 + "\1").tar()),
+)
 name = b"../" * 50 + b"escaped\0"
-case("a long name to the outside", "path_traversal", with_header(header(b"././@LongLink", b"%011o\0" % len(name), b"L"), name + b"\0" * (-len(name) % 512) + header()))
-case("a long name and nothing behind it", "broken_archive", with_header(header(b"././@LongLink", b"%011o\0" % 4, b"L"), b"abc\0"))
-case("a record of no length", "broken_archive", with_header(header(b"x", b"%011o\0" % 6, b"x"), b"0 a=b\n" + b"\0" * 506 + header()))
+case(
+    "a long name to the outside",
+    "path_traversal",
+    with_header(
+        header(b"././@LongLink", b"%011o\0" % len(name), b"L"),
+        name + b"\0" * (-len(name) % 512) + header(),
+    ),
+)
+case(
+    "a long name and nothing behind it",
+    "broken_archive",
+    with_header(header(b"././@LongLink", b"%011o\0" % 4, b"L"), b"abc\0"),
+)
+case(
+    "a record of no length",
+    "broken_archive",
+    with_header(header(b"x", b"%011o\0" % 6, b"x"), b"0 a=b\n" + b"\0" * 506 + header()),
+)
 case("a negative size", "broken_archive", with_header(header(size=b"\xff" * 12)))
 endless = header(size=b"\x80" + b"\0" * 3 + struct.pack(">Q", 1 << 62))
 case("an endless size", "unlisted_file", with_header(endless))
@@ -306,7 +390,11 @@ case("an absolute prefix", "absolute_path", with_header(bytes(prefixed)))
 tar = runtime().tar()
 whole = packed(tar)
 case("two members", "trailing_data", whole + whole)
-case("two members of one archive", "truncated", packed(tar[: len(tar) // 2]) + packed(tar[len(tar) // 2 :]))
+case(
+    "two members of one archive",
+    "truncated",
+    packed(tar[: len(tar) // 2]) + packed(tar[len(tar) // 2 :]),
+)
 case("an empty member first", "no_manifest", packed(b"") + whole)
 case("zeros behind it", "trailing_data", whole + b"\0" * 512)
 case("a signature behind it", "trailing_data", whole + b"untrusted comment: x\n")
@@ -324,7 +412,12 @@ case("nothing", "truncated", b"")
 case("zeros", "unknown_format", b"\0" * 4096)
 MAGIC = b"\x28\xb5\x2f\xfd"
 case("a window of 2 GB", "broken_archive", MAGIC + b"\x00\xa8" + b"\x01\x00\x00", "tar.zst")
-case("a frame that is skipped", "unknown_format", b"\x50\x2a\x4d\x18\x04\x00\x00\x00aaaa" + MAGIC, "tar.zst")
+case(
+    "a frame that is skipped",
+    "unknown_format",
+    b"\x50\x2a\x4d\x18\x04\x00\x00\x00aaaa" + MAGIC,
+    "tar.zst",
+)
 case("an empty frame", "no_manifest", MAGIC + b"\x20\x00" + b"\x01\x00\x00", "tar.zst")
 case("a dictionary", "broken_archive", MAGIC + b"\x01\x50\x07" + b"\x01\x00\x00", "tar.zst")
 bomb = runtime()
@@ -332,5 +425,9 @@ bomb.add("sidecar/zeros", content=b"\0" * (40 << 20))
 case("a bomb of zeros", "unlisted_file", packed(bomb.tar()))
 bomb = sealed(runtime().file("sidecar/zeros", b"\0" * (40 << 20)))
 case("a bomb that is listed", "bomb", packed(bomb.tar()))
-case("a bomb in the manifest", "bomb", packed(runtime().head(text.encode() + b" " * (40 << 20)).raw()))
+case(
+    "a bomb in the manifest",
+    "bomb",
+    packed(runtime().head(text.encode() + b" " * (40 << 20)).raw()),
+)
 case("a bomb in a bomb", "broken_archive", packed(packed(b"\0" * (40 << 20))))
