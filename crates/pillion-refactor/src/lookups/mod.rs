@@ -4,14 +4,19 @@
 //! mean what `o.name` would; `__slots__` names attributes, and the keys of a typed dictionary
 //! are its fields. Where nobody knows the object, the place is named.
 
+mod annotations;
 pub(super) mod computed;
+mod formats;
+mod queries;
 mod sites;
+mod stand_ins;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
 use pillion_catalogue::{Result, work};
+use pillion_index::facts::name_hash;
 use pillion_index::modules::Modules;
 use pillion_index::parsed::parsed;
 use pillion_index::source::{Source, Span};
@@ -29,6 +34,7 @@ use sites::{Context, Holds, Lookup, Object, What};
 
 /// What makes a dictionary of an object's attributes.
 const ATTRIBUTES: &[&str] = &["asdict", "vars(", "__dict__"];
+const FILLED: &str = "a string that is filled in may read it";
 /// The last part of nothing.
 static EMPTY: String = String::new();
 
@@ -162,6 +168,25 @@ impl Finder<'_> {
         match &lookup.what {
             What::Of(object) => self.attribute(file, source, object).await,
             What::Later => Ok(Verdict::Unknown("a name like it is looked up later")),
+            What::Argument => Ok(Verdict::Foreign),
+            What::Filled | What::FilledKey if self.subject.sort != Sort::Member => {
+                Ok(Verdict::Nothing)
+            }
+            What::StandIn if self.subject.sort == Sort::Member => Ok(Verdict::Unknown(
+                "what stands in the place of an object has it by this name",
+            )),
+            What::Query => self.query(file, source, lookup).await,
+            What::StandIn => Ok(Verdict::Nothing),
+            What::Filled => Ok(Verdict::Unknown(FILLED)),
+            // The keys are attributes where somebody makes a dictionary of those.
+            What::FilledKey => {
+                let mut words = ATTRIBUTES.iter();
+                let may_be = !self.keys.is_empty() || words.any(|w| source.text().contains(w));
+                Ok(match may_be {
+                    true => Verdict::Unknown(FILLED),
+                    false => Verdict::Nothing,
+                })
+            }
             What::Dotted(before) => self.dotted(before).await,
             What::OfClass(at) => {
                 let place = (self.engine.absolute(file), source.position(*at));
@@ -179,6 +204,28 @@ impl Finder<'_> {
                 self.spread(file, source, (of, called, *holds)).await
             }
         }
+    }
+
+    /// A query may mean an attribute, if its file knows the class, and no function takes the
+    /// keyword.
+    async fn query(
+        &mut self,
+        file: &str,
+        source: &Arc<Source>,
+        lookup: &Lookup,
+    ) -> Result<Verdict> {
+        let is_attribute = self.subject.family.places.iter().any(|(path, at)| {
+            let defined = self.opened.defined_at(path, at.start);
+            defined.is_none_or(|defined| !defined.kind.is_callable())
+        });
+        if self.subject.sort != Sort::Member || !is_attribute || !self.knows_family(file) {
+            return Ok(Verdict::Nothing);
+        }
+        let at = source.position(lookup.at.start().to_usize());
+        Ok(match self.engine.definition(file, at).await?.is_empty() {
+            true => Verdict::Unknown("a query may mean it by this name"),
+            false => Verdict::Nothing,
+        })
     }
 
     /// What is passed by `**` has the name as a keyword, unless it makes another of its kind.
@@ -240,6 +287,17 @@ impl Finder<'_> {
             classes.retain(|(path, _)| !path.to_string_lossy().contains("ty_extensions"));
         }
         Ok((classes, modules))
+    }
+
+    /// Whether a file has one of the classes, or spells its name.
+    fn knows_family(&mut self, file: &str) -> bool {
+        let facts = self.engine.view.index.get(file);
+        let path = self.engine.absolute(file);
+        self.subject.family.classes.iter().any(|class| {
+            let source = self.opened.source(&class.0);
+            let name = source.and_then(|s| s.slice(class.1).map(name_hash));
+            class.0 == path || facts.zip(name).is_some_and(|(f, name)| f.may_mention(name))
+        })
     }
 
     fn is_ours(&self, classes: &[FileSpan]) -> bool {
@@ -442,7 +500,7 @@ impl Finder<'_> {
             };
             let file = self.opened.name(&path).0;
             let names = parsed(source.text(), &file, |parsed| {
-                sites::annotation(parsed.body(), at, place, name)
+                annotations::annotation(parsed.body(), at, place, name)
             });
             if let Some(names) = names {
                 return self.named(&file, &source, &names).await;

@@ -2,12 +2,19 @@
 
 use pillion_symbols::literals::{KEYED, exact};
 use ruff_python_ast::visitor::{self, Visitor};
-use ruff_python_ast::{Expr, ExprCall, Stmt, StmtFunctionDef};
+use ruff_python_ast::{
+    Arguments, Expr, ExprCall, ExprStringLiteral, Operator, Stmt, StmtFunctionDef,
+};
 use ruff_text_size::{Ranged, TextRange, TextSize};
+
+use super::annotations::names_in;
+use super::formats::{Argument, Reading, fields, keys, parts};
+use super::{queries, stand_ins};
 
 /// Functions that take an object and the name of one of its attributes.
 const BY_NAME: &[&str] = &[
     "getattr",
+    "getattr_static",
     "setattr",
     "hasattr",
     "delattr",
@@ -35,6 +42,10 @@ pub(super) enum What {
     Of(Object),
     /// As an attribute of what is not known here.
     Later,
+    /// As an attribute of what fills in a string that is not known here.
+    Filled,
+    /// As a key of what fills in a string that is not known here.
+    FilledKey,
     /// As a part of a dotted name, with what stands before it.
     Dotted(Vec<String>),
     /// As an attribute of the class whose name stands here.
@@ -43,6 +54,12 @@ pub(super) enum What {
     Key(Object),
     /// As a key of a dictionary that is written out, with all its keys.
     InDict(Vec<String>, Context),
+    /// As what something has that stands in the place of an object: `Mock(name=1)`.
+    StandIn,
+    /// As what a query means by a keyword or a text: `filter(name__in=...)`.
+    Query,
+    /// As the name of an argument, which is the business of the call.
+    Argument,
     /// As a keyword of a call that is given all attributes, or all keys, of this by `**`; with
     /// what is called.
     Spread(Object, Object, Holds),
@@ -114,6 +131,14 @@ fn attributes(expr: &Expr) -> Option<&Expr> {
     }
 }
 
+/// What the keys of something mean: those of a dictionary of attributes are attributes.
+fn of_mapping(expr: &Expr) -> What {
+    match attributes(expr) {
+        Some(of) => What::Of(object(of)),
+        None => What::Key(object(expr)),
+    }
+}
+
 /// The last name of an expression.
 fn last(expr: &Expr) -> Option<&str> {
     match expr {
@@ -121,31 +146,6 @@ fn last(expr: &Expr) -> Option<&str> {
         Expr::Attribute(attribute) => Some(attribute.attr.as_str()),
         _ => None,
     }
-}
-
-/// The names in an annotation.
-pub(super) fn names_in(expr: &Expr) -> Vec<usize> {
-    struct Names(Vec<usize>);
-    impl<'a> Visitor<'a> for Names {
-        fn visit_expr(&mut self, expr: &'a Expr) {
-            match expr {
-                Expr::Name(name) => self.0.push(name.range.start().to_usize()),
-                Expr::Attribute(attribute) => {
-                    self.0.push(attribute.attr.range.start().to_usize());
-                }
-                // A plain name in quotes.
-                Expr::StringLiteral(literal) => {
-                    let part = literal.as_single_part_string();
-                    self.0
-                        .extend(part.map(|part| part.content_range().start().to_usize()));
-                }
-                _ => visitor::walk_expr(self, expr),
-            }
-        }
-    }
-    let mut names = Names(Vec::new());
-    names.visit_expr(expr);
-    names.0
 }
 
 /// The strings of a file in which a name may be looked up.
@@ -220,15 +220,36 @@ impl<'a> Finder<'a> {
                 self.note(self.exact(name), || What::Of(object(of)));
             }
         } else if LATER.contains(&function) {
+            for at in args.iter().flat_map(|arg| parts(arg, self.text, self.name)) {
+                self.note(Some(at), || What::Later);
+            }
+        } else if function == "itemgetter" {
             for arg in args {
-                self.note(self.exact(arg), || What::Later);
+                self.note(self.exact(arg), || What::Key(Object::Other));
+            }
+        } else if let Some(literal) = receiver.and_then(Expr::as_string_literal_expr) {
+            match function {
+                "format" => self.format(literal, &call.arguments),
+                "format_map" => {
+                    let of = args.first().map(of_mapping);
+                    self.filled(literal, of);
+                }
+                _ => {}
             }
         } else if let (Some(of), true) = (receiver, KEYED.contains(&function))
             && let Some(key) = args.first()
         {
             self.note(self.exact(key), || What::Key(object(of)));
         }
-        for keyword in call.arguments.keywords.iter().filter(|k| k.arg.is_none()) {
+        for at in stand_ins::of(call, function, self.text, self.name) {
+            self.note(Some(at), || What::StandIn);
+        }
+        for at in queries::of(call, function, self.text, self.name) {
+            self.note(Some(at), || What::Query);
+        }
+        let fills = function == "format" && receiver.is_some_and(Expr::is_string_literal_expr);
+        let spread = call.arguments.keywords.iter();
+        for keyword in spread.filter(|keyword| keyword.arg.is_none() && !fills) {
             let (of, holds) = match (attributes(&keyword.value), &keyword.value) {
                 (Some(of), _) => (object(of), Holds::Attributes),
                 (None, value @ (Expr::Name(_) | Expr::Attribute(_))) => {
@@ -261,6 +282,56 @@ impl<'a> Finder<'a> {
                 _ => Context::Nothing,
             };
             self.with(context, |this| this.visit_expr(&keyword.value));
+        }
+    }
+
+    /// `'{0.name} {o[name]}'.format(...)`.
+    fn format(&mut self, literal: &ExprStringLiteral, given: &'a Arguments) {
+        let mut spread = given.keywords.iter().filter(|k| k.arg.is_none());
+        let spread = spread.next().map(|keyword| &keyword.value);
+        let is_counted = !given.args.iter().any(Expr::is_starred_expr);
+        for field in fields(literal, self.text, self.name) {
+            let value = match &field.of {
+                Argument::Place(place) => given.args.get(*place).filter(|_| is_counted),
+                Argument::Name(name) => given.find_keyword(name).map(|keyword| &keyword.value),
+            };
+            let of = value.map_or(Object::Other, object);
+            self.note(Some(field.at), || match field.reads {
+                Reading::Attribute => What::Of(of),
+                Reading::Key => What::Key(of),
+                Reading::Further => What::Filled,
+                Reading::Own => match spread.filter(|_| value.is_none()) {
+                    Some(of) => of_mapping(of),
+                    // The name of an argument is the call's own.
+                    None => What::Argument,
+                },
+            });
+        }
+    }
+
+    /// A string whose fields are the keys of one thing.
+    fn filled(&mut self, literal: &ExprStringLiteral, of: Option<What>) {
+        let Some(of) = of else { return };
+        let own = fields(literal, self.text, self.name).into_iter();
+        let own = own.filter(|field| field.reads == Reading::Own);
+        for at in own.map(|field| field.at) {
+            self.note(Some(at), || of.clone());
+        }
+        for at in keys(literal, self.text, self.name) {
+            self.note(Some(at), || of.clone());
+        }
+    }
+
+    /// What a string may read when somebody fills it in.
+    fn template(&mut self, literal: &ExprStringLiteral) {
+        for field in fields(literal, self.text, self.name) {
+            self.note(Some(field.at), || match field.reads {
+                Reading::Own => What::FilledKey,
+                _ => What::Filled,
+            });
+        }
+        for at in keys(literal, self.text, self.name) {
+            self.note(Some(at), || What::FilledKey);
         }
     }
 
@@ -420,7 +491,17 @@ impl<'a> Visitor<'a> for Finder<'a> {
             Expr::List(_) | Expr::Tuple(_) | Expr::Set(_) | Expr::If(_) => {
                 visitor::walk_expr(self, expr);
             }
-            Expr::StringLiteral(_) => self.dotted(expr),
+            Expr::StringLiteral(literal) => {
+                self.dotted(expr);
+                self.template(literal);
+            }
+            Expr::BinOp(operation) => {
+                let left = operation.left.as_string_literal_expr();
+                if let Some(literal) = left.filter(|_| operation.op == Operator::Mod) {
+                    self.filled(literal, Some(of_mapping(&operation.right)));
+                }
+                self.with(Context::Nothing, |this| visitor::walk_expr(this, expr));
+            }
             Expr::Subscript(subscript) => {
                 let what = match attributes(&subscript.value) {
                     Some(of) => What::Of(object(of)),
@@ -439,59 +520,4 @@ impl<'a> Visitor<'a> for Finder<'a> {
             _ => self.with(Context::Nothing, |this| visitor::walk_expr(this, expr)),
         }
     }
-}
-
-/// The names in the annotation of a parameter of the function whose name stands at a place.
-pub(super) fn annotation(
-    body: &[Stmt],
-    at: usize,
-    place: usize,
-    name: Option<&str>,
-) -> Option<Vec<usize>> {
-    struct Find<'n> {
-        at: usize,
-        place: usize,
-        name: Option<&'n str>,
-        in_class: bool,
-        found: Option<Vec<usize>>,
-    }
-    impl<'a> Visitor<'a> for Find<'_> {
-        fn visit_stmt(&mut self, stmt: &'a Stmt) {
-            match stmt {
-                Stmt::FunctionDef(function)
-                    if function.name.range.start().to_usize() == self.at =>
-                {
-                    let skipped = usize::from(self.in_class);
-                    let mut all = function.parameters.iter_non_variadic_params();
-                    let parameter = match self.name {
-                        Some(name) => all.find(|p| p.parameter.name == *name),
-                        None => all.nth(self.place + skipped),
-                    };
-                    let annotation = parameter.and_then(|p| p.parameter.annotation.as_ref());
-                    self.found = annotation.map(|a| names_in(a));
-                }
-                Stmt::ClassDef(class) => {
-                    let before = std::mem::replace(&mut self.in_class, true);
-                    self.visit_body(&class.body);
-                    self.in_class = before;
-                }
-                Stmt::FunctionDef(function) => {
-                    let before = std::mem::replace(&mut self.in_class, false);
-                    self.visit_body(&function.body);
-                    self.in_class = before;
-                }
-                _ => visitor::walk_stmt(self, stmt),
-            }
-        }
-        fn visit_expr(&mut self, _: &'a Expr) {}
-    }
-    let mut find = Find {
-        at,
-        place,
-        name,
-        in_class: false,
-        found: None,
-    };
-    find.visit_body(body);
-    find.found
 }
