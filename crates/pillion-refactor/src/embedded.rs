@@ -19,6 +19,8 @@ use ruff_text_size::{Ranged, TextRange, TextSize};
 use super::documents;
 use super::strings::{Text, before, docstrings, span_of};
 
+/// What runs a text with the names that are there.
+const EVALUATED: &[&str] = &["compile", "eval", "exec", "timeit", "Timer"];
 /// How far before a keyword its call may begin.
 const MAX_CALL: usize = 2_000;
 
@@ -125,6 +127,8 @@ struct Fragment {
     /// Where lines of the code begin, and where they stand in the text.
     lines: Vec<(usize, usize)>,
     is_doctest: bool,
+    /// Whether it is run where it stands, with all names of the code around it.
+    is_evaluated: bool,
     text: Option<Text>,
     runs: bool,
 }
@@ -239,7 +243,17 @@ fn fragments(text: &str, parsed: &Parsed) -> Vec<Fragment> {
     let documentation = docstrings(parsed.body());
     let mut found = Vec::new();
     let (mut depth, mut begin) = (0_usize, TextSize::default());
+    // The last name, while only an open bracket stands behind it.
+    let mut called = "";
     for token in parsed.tokens().iter() {
+        let is_evaluated = EVALUATED.contains(&called);
+        match token.kind() {
+            TokenKind::Name if depth == 0 => called = &text[token.range()],
+            TokenKind::Lpar => {}
+            kind if kind.is_trivia() => {}
+            _ if depth == 0 && token.kind() != TokenKind::FStringStart => called = "",
+            _ => {}
+        }
         let range = match token.kind() {
             TokenKind::String => token.range(),
             TokenKind::FStringStart | TokenKind::TStringStart => {
@@ -269,8 +283,11 @@ fn fragments(text: &str, parsed: &Parsed) -> Vec<Fragment> {
             fragment.text = Some(kind);
             found.push(fragment);
         }
-        if !is_documentation && string.contains("import") && depth == 0 {
-            found.push(whole(string, at, Text::String));
+        if !is_documentation && depth == 0 && (is_evaluated || string.contains("import")) {
+            found.push(Fragment {
+                is_evaluated,
+                ..whole(string, at, Text::String)
+            });
         }
     }
     found
@@ -281,7 +298,12 @@ fn in_python(source: &Source, path: &str, sought: &Sought) -> Vec<Embedded> {
     let fragments = parsed(text, path, |parsed| fragments(text, parsed));
     let is_home = sought.homes.contains(path);
     let each = fragments.iter();
-    let found = each.flat_map(|one| found_in(one, source, path, is_home && one.is_doctest, sought));
+    let found = each.flat_map(|one| {
+        let is_attribute = matches!(sought.form, Form::Attribute);
+        // Of what stands before the dot nobody knows anything there.
+        let has_it = one.is_doctest && is_home || one.is_evaluated && (is_home || is_attribute);
+        found_in(one, source, path, has_it, sought)
+    });
     found.collect()
 }
 
@@ -436,84 +458,5 @@ impl Imports {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn sought(form: Form, homes: &[&str], owners: &[&str]) -> Sought {
-        Sought {
-            name: "f".into(),
-            form,
-            homes: homes.iter().map(ToString::to_string).collect(),
-            owners: owners.iter().map(ToString::to_string).collect(),
-        }
-    }
-
-    fn lines(found: &[Embedded]) -> Vec<u32> {
-        found.iter().map(|one| one.span.start.line + 1).collect()
-    }
-
-    #[test]
-    fn code_in_strings_is_known_by_its_imports() {
-        let text = "\
-run('import shop; shop.f()')
-run('from shop import f\\nf()')
-run('from shop import f as g; g()')
-run(f'import shop as s; s.f({x})')
-run('from other import f; f()')
-run('f is what you import from shop')
-run('shop.f')
-";
-        let found = in_python(
-            &Source::from_text(text),
-            "m.py",
-            &sought(Form::Name, &[], &["shop"]),
-        );
-        assert_eq!(lines(&found), [1, 2, 2, 3, 4]);
-        assert_eq!(found[2].span.start.column, 25);
-    }
-
-    #[test]
-    fn doctests_have_the_names_of_their_module() {
-        let text = "\
-def f(f):
-    \"\"\">>> f(1)
-    f
-    >>> [f(x)
-    ...  for x in 'f']
-    >>> g(f=1)
-    >>> other.f()
-    \"\"\"
-";
-        let source = Source::from_text(text);
-        let found = in_python(&source, "m.py", &sought(Form::Name, &["m.py"], &["m"]));
-        assert_eq!(lines(&found), [2, 4]);
-        let found = in_python(&source, "m.py", &sought(Form::Attribute, &["m.py"], &["A"]));
-        assert_eq!(lines(&found), [7]);
-        let g = Form::Keyword(["g".to_owned()].into());
-        let found = in_python(&source, "m.py", &sought(g, &["m.py"], &["m"]));
-        assert_eq!(lines(&found), [6]);
-    }
-
-    #[test]
-    fn documents_show_code_and_scripts_are_code() {
-        let text = "\
-f is in shop.
-
-    from shop import f
-    f()
-
->>> import shop
->>> shop.f()
-";
-        let name = sought(Form::Name, &[], &["shop"]);
-        let found = in_document(&Source::from_text(text), "a.md", &name);
-        let runs: Vec<bool> = found.iter().map(|one| one.runs).collect();
-        assert_eq!(
-            (lines(&found), runs),
-            (vec![7, 3, 4], vec![true, false, false])
-        );
-        let script = "#!/usr/bin/python3\nfrom shop import f\nf()\n";
-        let found = in_document(&Source::from_text(script), "bin/tool", &name);
-        assert_eq!(lines(&found), [2, 3]);
-    }
-}
+#[path = "embedded_tests.rs"]
+mod tests;

@@ -19,7 +19,8 @@ use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::{Ranged, TextRange};
 
-use super::sites::{self, Object};
+use super::meanings::Object;
+use super::sites;
 use super::{Finder, Subject};
 
 /// Functions that look a name up in an object.

@@ -1,7 +1,7 @@
 //! Queries that mean attributes by keywords and texts: `filter(title__in=...)`,
 //! `order_by("-shop__title")`, `filter_by(title=...)`.
 
-use ruff_python_ast::ExprCall;
+use ruff_python_ast::{ExprCall, StringLiteral};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 /// What takes attributes as keywords.
@@ -47,7 +47,7 @@ pub(super) fn of(call: &ExprCall, function: &str, text: &str, name: &str) -> Vec
         for literal in texts.filter_map(|arg| arg.as_string_literal_expr()) {
             let range = literal
                 .as_single_part_string()
-                .map(|part| part.content_range());
+                .map(StringLiteral::content_range);
             found.extend(range.and_then(|range| part(text, range, name)));
         }
     }

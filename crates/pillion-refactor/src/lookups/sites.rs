@@ -9,6 +9,7 @@ use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::annotations::names_in;
 use super::formats::{Argument, Reading, fields, keys, parts};
+use super::meanings::{Context, Holds, Lookup, Object, What};
 use super::{queries, stand_ins};
 
 /// Functions that take an object and the name of one of its attributes.
@@ -26,79 +27,6 @@ const BY_NAME: &[&str] = &[
 const LATER: &[&str] = &["attrgetter", "methodcaller"];
 /// Names of a class whose strings name its attributes.
 const OF_CLASS: &[&str] = &["__slots__", "__match_args__"];
-
-/// A name in a string.
-#[derive(Debug, Clone)]
-pub(super) struct Lookup {
-    /// Where the name stands.
-    pub(super) at: TextRange,
-    pub(super) what: What,
-}
-
-/// How it is looked up.
-#[derive(Debug, Clone)]
-pub(super) enum What {
-    /// As an attribute of this.
-    Of(Object),
-    /// As an attribute of what is not known here.
-    Later,
-    /// As an attribute of what fills in a string that is not known here.
-    Filled,
-    /// As a key of what fills in a string that is not known here.
-    FilledKey,
-    /// As a part of a dotted name, with what stands before it.
-    Dotted(Vec<String>),
-    /// As an attribute of the class whose name stands here.
-    OfClass(usize),
-    /// As a key of this.
-    Key(Object),
-    /// As a key of a dictionary that is written out, with all its keys.
-    InDict(Vec<String>, Context),
-    /// As what something has that stands in the place of an object: `Mock(name=1)`.
-    StandIn,
-    /// As what a query means by a keyword or a text: `filter(name__in=...)`.
-    Query,
-    /// As the name of an argument, which is the business of the call.
-    Argument,
-    /// As a keyword of a call that is given all attributes, or all keys, of this by `**`; with
-    /// what is called.
-    Spread(Object, Object, Holds),
-}
-
-/// What a dictionary that is passed by `**` holds of an object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Holds {
-    /// Its attributes: `**vars(o)`.
-    Attributes,
-    /// Its own keys.
-    Keys,
-}
-
-/// What something is taken from.
-#[derive(Debug, Clone)]
-pub(super) enum Object {
-    /// What a name stands for.
-    Named(usize),
-    /// What a call of this name makes.
-    Made(usize),
-    /// The object or class whose method it is.
-    Own(usize),
-    Other,
-}
-
-/// What says what a dictionary has to hold.
-#[derive(Debug, Clone)]
-pub(super) enum Context {
-    Nothing,
-    /// Names in an annotation.
-    Annotated(Vec<usize>),
-    /// It becomes the value of what is named here.
-    Assigned(usize),
-    /// It is an argument of what is called here: by its place, or by name.
-    Passed(usize, usize, Option<String>),
-    /// It is merged into this.
-    Merged(Object),
-}
 
 pub(super) fn object(expr: &Expr) -> Object {
     match expr {
@@ -156,9 +84,16 @@ pub(super) fn lookups(body: &[Stmt], text: &str, name: &str) -> Vec<Lookup> {
         functions: Vec::new(),
         classes: Vec::new(),
         context: Context::Nothing,
+        looks_up: false,
+        anywhere: Vec::new(),
         found: Vec::new(),
     };
     finder.visit_body(body);
+    if finder.looks_up {
+        for at in std::mem::take(&mut finder.anywhere) {
+            finder.note(Some(at), || What::Anywhere);
+        }
+    }
     finder.found
 }
 
@@ -168,6 +103,10 @@ struct Finder<'a> {
     functions: Vec<&'a StmtFunctionDef>,
     classes: Vec<usize>,
     context: Context,
+    /// Whether the file looks up a name that it is given.
+    looks_up: bool,
+    /// The strings that are the name, wherever they stand.
+    anywhere: Vec<TextRange>,
     found: Vec<Lookup>,
 }
 
@@ -211,6 +150,8 @@ impl<'a> Finder<'a> {
             self.patched(call);
         }
         let is_patch = function == "object" && is_of_patch;
+        let is_given = |name: &Expr| matches!(name, Expr::Name(_) | Expr::Subscript(_));
+        self.looks_up |= BY_NAME.contains(&function) && args.get(1).is_some_and(is_given);
         if BY_NAME.contains(&function) || is_patch {
             let named = call.arguments.find_keyword("attribute");
             let named = named.map(|keyword| &keyword.value).filter(|_| is_patch);
@@ -494,6 +435,7 @@ impl<'a> Visitor<'a> for Finder<'a> {
             Expr::StringLiteral(literal) => {
                 self.dotted(expr);
                 self.template(literal);
+                self.anywhere.extend(self.exact(expr));
             }
             Expr::BinOp(operation) => {
                 let left = operation.left.as_string_literal_expr();

@@ -242,5 +242,35 @@ class Shop:
     <|>title = 'a'
 ",
         ),
+        row(
+            "a name in a table that is looked up",
+            "label",
+            Listed(&["use.py:1"]),
+            r"
+import lib, use
+print(use.cells([lib.Shop()]))
+# file: lib.py
+class Shop:
+    def __init__(self): self.<|>title = 3
+# file: use.py
+COLUMNS = ['title']
+def cells(rows): return [[getattr(row, column) for column in COLUMNS] for row in rows]
+",
+        ),
+        row(
+            "code that is evaluated",
+            "label",
+            Listed(&["use.py:1", "use.py:2"]),
+            r"
+import lib, use
+print(use.title(lib.Shop()), use.shown(lib.Shop()))
+# file: lib.py
+class Shop:
+    def __init__(self): self.<|>title = 3
+# file: use.py
+def title(x): return eval('x.title + 1')
+def shown(x): return eval(f'x.title + {1}')
+",
+        ),
     ]);
 }

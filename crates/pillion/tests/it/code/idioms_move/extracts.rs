@@ -45,7 +45,7 @@ print(f())
 ",
         ask: ("extract_method", "main.py", ""),
         more: r#"{"start_line": 4, "end_line": 5, "method_name": "taken"}"#,
-        verdict: Changed(&["+    del x"]),
+        verdict: Changed(&["+    z = taken(x, y)"]),
     },
     Idiom {
         name: "lines that delete a name of the module",
