@@ -47,6 +47,20 @@ pub(super) fn lookups(index: &Index, root: &Path, name: &str) -> Vec<(String, Sp
     found.into_iter().flatten().collect()
 }
 
+/// The same in one text, such as the source of a class of others that is inherited from.
+pub(super) fn lookups_of(source: &Source, path: &str, name: &str) -> Vec<Span> {
+    let mut functions = FUNCTIONS.iter();
+    if !functions.any(|function| source.text().contains(function)) {
+        return Vec::new();
+    }
+    let ranges = lookups_in(source.text(), path, name).into_iter();
+    let spans = ranges.map(|range| Span {
+        start: source.position(range.start().to_usize()),
+        end: source.position(range.end().to_usize()),
+    });
+    spans.collect()
+}
+
 /// Whether a text begins or ends like the name anywhere: parsing all files would take long.
 fn holds_an_end(bytes: &[u8], name: &str) -> bool {
     let name = name.as_bytes();

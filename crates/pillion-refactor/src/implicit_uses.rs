@@ -85,6 +85,103 @@ pub(super) fn tell(engine: &EngineView, subject: &Subject, set: &mut ChangeSet) 
     private(engine, subject, &mut opened, set);
 }
 
+/// List where a program reads the name itself as a text: `type(self).__name__`.
+pub(super) async fn list_names_read(
+    engine: &EngineView,
+    subject: &Subject,
+    set: &mut ChangeSet,
+) -> Result<()> {
+    if subject.alias || subject.sort == Sort::Parameter {
+        return Ok(());
+    }
+    let mut opened = OpenFiles::new(&engine.view);
+    let mut grower = closure::Grower::new(engine);
+    let mut classes = Vec::new();
+    for place in &subject.found.places {
+        let defined = opened.defined_at(&place.0, place.1.start);
+        if defined.is_some_and(|defined| defined.kind == pillion_index::Kind::Class) {
+            classes.extend(grower.line(place).await?);
+        }
+    }
+    let mut files: Vec<_> = NAMES
+        .iter()
+        .flat_map(|n| engine.view.index.files_with(n))
+        .collect();
+    files.sort();
+    files.dedup();
+    for file in files {
+        let path = absolute(engine, &file);
+        let Some(source) = opened.source(&path) else {
+            continue;
+        };
+        let read = parsed(source.text(), &file, |parsed| names_read(parsed.body()));
+        let known = subject.places.get(&*file);
+        for (at, of) in read {
+            let is_ours = match of {
+                NameOf::Own => {
+                    let at = source.position(at.start().to_usize());
+                    let around = closure::class_around(&mut opened, &path, at);
+                    around.is_some_and(|class| classes.contains(&class))
+                }
+                NameOf::Named(range) => {
+                    let span = span_of(&source, range);
+                    known.is_some_and(|known| known.contains(&span))
+                }
+            };
+            if is_ours {
+                set.leave(LeftAlone {
+                    location: opened.location(&path, span_of(&source, at)),
+                    why: "its name is read as a text".into(),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Attributes that are the name of what has them.
+const NAMES: &[&str] = &["__name__", "__qualname__"];
+
+/// Whose name is read.
+enum NameOf {
+    /// That of the class of the method's own object.
+    Own,
+    /// That of what is named here.
+    Named(TextRange),
+}
+
+/// Where names are read as texts: `type(self).__name__`, `cls.__name__`, `function.__name__`.
+fn names_read(body: &[Stmt]) -> Vec<(TextRange, NameOf)> {
+    struct Find(Vec<(TextRange, NameOf)>);
+    impl<'a> Visitor<'a> for Find {
+        fn visit_expr(&mut self, expr: &'a Expr) {
+            if let Expr::Attribute(attribute) = expr
+                && NAMES.contains(&attribute.attr.as_str())
+            {
+                let is_self = |expr: &Expr| expr.as_name_expr().is_some_and(|n| n.id == *"self");
+                let of = match &*attribute.value {
+                    Expr::Name(name) if name.id == *"cls" => Some(NameOf::Own),
+                    Expr::Name(name) => Some(NameOf::Named(name.range)),
+                    Expr::Attribute(class) if class.attr == *"__class__" => {
+                        is_self(&class.value).then_some(NameOf::Own)
+                    }
+                    Expr::Attribute(of) => Some(NameOf::Named(of.attr.range)),
+                    Expr::Call(call) if called(&attribute.value) == Some("type") => {
+                        let own = call.arguments.args.first().is_some_and(is_self);
+                        own.then_some(NameOf::Own)
+                    }
+                    _ => None,
+                };
+                self.0.extend(of.map(|of| (attribute.attr.range, of)));
+            }
+            visitor::walk_expr(self, expr);
+        }
+    }
+    let mut find = Find(Vec::new());
+    find.visit_body(body);
+    find.0
+}
+
 /// List where a private name is spelled as Python spells it, with its class: `_Class__name`.
 fn private(engine: &EngineView, subject: &Subject, opened: &mut OpenFiles, set: &mut ChangeSet) {
     let mut all = Vec::new();

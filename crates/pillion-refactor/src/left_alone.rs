@@ -13,14 +13,15 @@ use pillion_index::Kind;
 use pillion_index::source::Span;
 use pillion_symbols::ask::EngineView;
 use pillion_symbols::closure;
+use pillion_symbols::definitions;
 use pillion_symbols::occurrences::Sort;
-use pillion_symbols::open_files::{self, OpenFiles};
+use pillion_symbols::open_files::{self, FileSpan, OpenFiles};
 use ruff_text_size::TextRange;
 
 use super::lookups::Settled;
 use super::strings::{self, Spelling, Text};
 use super::subject::Subject;
-use super::{collisions, dynamic};
+use super::{collisions, documents, dynamic, embedded_uses};
 use pillion_index::modules::{self, Modules};
 use pillion_index::scopes::Scopes;
 
@@ -88,7 +89,7 @@ pub(super) async fn sort(
     let (spellings, documents, deep, lookups, after) = work(move |_| {
         let (index, root) = (&view.index, view.root());
         let documents = match is_looked_up {
-            true => strings::spellings_in_documents(&view.snapshot, &name),
+            true => documents::spellings(&view.snapshot, &name),
             false => Vec::new(),
         };
         let lookups = match is_looked_up {
@@ -125,6 +126,10 @@ pub(super) async fn sort(
         let sort = Doubtful::Text(Text::String);
         add(root.join(file), *span, sort, (*why).to_owned());
     }
+    for one in embedded_uses::find(engine, subject).await? {
+        let sort = Doubtful::Text(one.text);
+        add(root.join(&one.file), one.span, sort, one.why.to_owned());
+    }
     let mut sorted = Sorted::default();
     let mut texts = 0;
     for spelling in spellings.into_iter().chain(documents) {
@@ -133,6 +138,12 @@ pub(super) async fn sort(
             continue;
         }
         let is_document = spelling.text == Text::Document;
+        if subject.sort == Sort::Parameter && spelling.is_parameter {
+            let sort = Doubtful::Text(spelling.text);
+            let why = "a parameter of a function is asked for by this name".to_owned();
+            add(root.join(&spelling.file), spelling.span, sort, why);
+            continue;
+        }
         if !home.is_home_of(&spelling) || texts >= strings::MAX_MENTIONS {
             sorted.unrelated += usize::from(!is_document);
             continue;
@@ -156,6 +167,10 @@ pub(super) async fn sort(
     for (file, span) in after {
         let why = "it may be looked up by the name of the class".to_owned();
         add(root.join(file), span, Doubtful::Told, why);
+    }
+    for (path, span) in inherited(engine, subject) {
+        let why = "a name like it is looked up by what its class inherits from".to_owned();
+        add(path, span, Doubtful::Told, why);
     }
     let mut opened = OpenFiles::new(&engine.view);
     for left in all.into_values() {
@@ -187,7 +202,32 @@ pub(super) async fn put_together(
         return Ok(Vec::new());
     }
     let (view, name) = (engine.view.clone(), subject.name.clone());
-    work(move |_| dynamic::lookups(&view.index, view.root(), &name)).await
+    let mut found = work(move |_| dynamic::lookups(&view.index, view.root(), &name)).await?;
+    let inherited = inherited(engine, subject).into_iter();
+    found.extend(inherited.map(|(path, span)| (path.to_string_lossy().into_owned(), span)));
+    Ok(found)
+}
+
+/// Where classes of others that a class inherits from look up names like one of its methods:
+/// `getattr(self, "do_" + command)`.
+fn inherited(engine: &EngineView, subject: &Subject) -> Vec<(PathBuf, Span)> {
+    let mut opened = OpenFiles::new(&engine.view);
+    let mut found = Vec::new();
+    let mut seen = BTreeSet::new();
+    let is_outside = |class: &&FileSpan| !closure::is_inside(engine, &class.0);
+    for class in subject.family.above.iter().filter(is_outside) {
+        // Stubs say nothing of what is looked up.
+        let (path, _) = definitions::in_source(engine, &mut opened, class.clone());
+        if !seen.insert(path.clone()) {
+            continue;
+        }
+        let source = opened.source(&path);
+        let spans = source
+            .map(|source| dynamic::lookups_of(&source, &path.to_string_lossy(), &subject.name));
+        let spans = spans.into_iter().flatten();
+        found.extend(spans.map(|span| (path.clone(), span)));
+    }
+    found
 }
 
 /// Whether it is a class that gets another name of its own.
@@ -262,6 +302,8 @@ struct Home {
     is_known_elsewhere: bool,
     /// The modules with a `__getattr__` that may look it up, by their keys.
     lazy: BTreeSet<String>,
+    /// Files that name a class whose objects are made of it: it may be a key there.
+    users: BTreeSet<String>,
 }
 
 impl Home {
@@ -272,6 +314,7 @@ impl Home {
             owners: BTreeSet::new(),
             is_known_elsewhere: !subject.alias,
             lazy: BTreeSet::new(),
+            users: BTreeSet::new(),
         };
         let mut opened = OpenFiles::new(&engine.view);
         for (path, span) in &subject.closure {
@@ -300,9 +343,15 @@ impl Home {
                 }
             }
         }
-        for (path, span) in &subject.family.classes {
-            let source = opened.source(path);
-            let name = source.and_then(|s| s.slice(*span).map(ToOwned::to_owned));
+        for class in &subject.family.classes {
+            let source = opened.source(&class.0);
+            let name = source.and_then(|s| s.slice(class.1).map(ToOwned::to_owned));
+            let target = &subject.target;
+            let has_field = target.classes.contains(class) || target.loose.contains(class);
+            for name in name.iter().filter(|_| has_field) {
+                let files = engine.view.index.files_with(name);
+                home.users.extend(files.iter().map(ToString::to_string));
+            }
             home.owners.extend(name);
         }
         if subject.alias || subject.closure.is_empty() {
@@ -334,14 +383,27 @@ impl Home {
             .rsplit(['.', ':'])
             .next()
             .unwrap_or_default();
-        if self.owners.contains(owner) {
+        // What templates are given is often called like its class.
+        let is_owner = |known: &String| match spelling.text {
+            Text::Document => plain(known) == plain(owner),
+            _ => known == owner,
+        };
+        if !owner.is_empty() && self.owners.iter().any(is_owner) {
             return true;
         }
         if spelling.text == Text::Document {
             return false;
         }
         let mut parts = self.parts.iter();
+        if spelling.is_whole && self.users.contains(&spelling.file) {
+            return true;
+        }
         self.files.contains(&spelling.file)
             || parts.any(|(file, span)| *file == spelling.file && span.holds(&spelling.span))
     }
+}
+
+/// A name without what styles of writing it differ in.
+fn plain(name: &str) -> String {
+    name.replace('_', "").to_lowercase()
 }

@@ -11,7 +11,10 @@
 
 pub mod codemod;
 mod collisions;
+pub mod documents;
 mod dynamic;
+mod embedded;
+mod embedded_uses;
 mod implicit_uses;
 pub mod inline_context;
 mod left_alone;

@@ -19,12 +19,13 @@ use pillion_symbols::occurrences::{self, Sort};
 use pillion_symbols::open_files::{self, OpenFiles};
 use pillion_symbols::spotted::{Spotted, nothing_here};
 
+pub use super::embedded::Embedded;
 use super::left_alone;
 pub use super::left_alone::Included;
 use super::moving::{self, ModuleDestination};
 use super::names::check_name;
 use super::subject::{Subject, absolute, relative};
-use super::{collisions, implicit_uses, lookups, parse_check, strings};
+use super::{collisions, embedded_uses, implicit_uses, lookups, parse_check, strings};
 
 /// The change that renames what stands at a place.
 pub async fn rename(
@@ -61,6 +62,7 @@ pub async fn rename(
     }
     printed(engine, &subject, &mut set);
     implicit_uses::tell(engine, &subject, &mut set);
+    implicit_uses::list_names_read(engine, &subject, &mut set).await?;
     if let Some(told) = lookups::computed::told(engine, &subject).await? {
         set.warn(told);
     }
@@ -108,6 +110,14 @@ pub async fn looked_up(engine: &EngineView, spot: &Spotted) -> Result<Vec<(Strin
     let together = left_alone::put_together(engine, &subject).await?;
     let found = settled.ours.into_iter().chain(possible);
     Ok(found.chain(together).collect())
+}
+
+/// Where code that texts hold means what is defined at a place: doctests, `python -c`, scripts.
+pub async fn in_texts(engine: &EngineView, spot: &Spotted) -> Result<Vec<Embedded>> {
+    match subject(engine, spot, "").await {
+        Ok(subject) => embedded_uses::find(engine, &subject).await,
+        Err(_) => Ok(Vec::new()),
+    }
 }
 
 /// What to tell whoever takes away what is defined at a place: it may be looked up or listed by

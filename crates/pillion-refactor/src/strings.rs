@@ -12,7 +12,6 @@ use pillion_index::{Index, Kind, mentions_in as names_in};
 use pillion_symbols::ask::EngineView;
 use pillion_symbols::literals::words;
 use pillion_symbols::open_files::OpenFiles;
-use pillion_workspace::Snapshot;
 use rayon::prelude::*;
 use ruff_python_ast::token::TokenKind;
 use ruff_python_ast::visitor::{self, Visitor};
@@ -23,17 +22,17 @@ use super::subject::{Subject, absolute, relative};
 
 /// Mentions in strings and comments that are listed.
 pub(super) const MAX_MENTIONS: usize = 200;
+/// What tells the parameters of functions.
+const OF_PARAMETERS: &[&str] = &[
+    ".parameters",
+    "__annotations__",
+    "__kwdefaults__",
+    "get_type_hints",
+    "getcallargs",
+    "getfullargspec",
+];
 /// Those of one file that nests too deeply: it mostly says the same again and again.
 const MAX_IN_ONE: usize = 10;
-/// Files that are no Python and may name modules.
-const DOCUMENTS: &[&str] = &[
-    ".toml", ".cfg", ".ini", ".json", ".yaml", ".yml", ".md", ".rst", ".txt", ".in",
-];
-/// Those of them that programs read.
-const CONFIGURATION: &[&str] = &[".toml", ".cfg", ".ini", ".json", ".yaml", ".yml"];
-/// Larger ones are data.
-const MAX_DOCUMENT: u64 = 1 << 20;
-
 /// The strings in `__all__` of every file that defines or imports a name under itself.
 pub(super) fn offered(engine: &EngineView, subject: &Subject) -> Vec<(String, Span)> {
     let is_global = subject.alias
@@ -257,7 +256,7 @@ pub(super) fn printed(source: &Source, path: &str, spans: &[Span]) -> Vec<Span> 
 
 /// What spells a name without being one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Text {
+pub(crate) enum Text {
     String,
     /// A string that stands alone, as documentation does.
     Docstring,
@@ -285,6 +284,10 @@ pub(super) struct Spelling {
     pub(super) text: Text,
     /// The dotted name that it is the end of, without itself: `package.module`.
     pub(super) before: String,
+    /// Whether a string is the name, and nothing else.
+    pub(super) is_whole: bool,
+    /// Whether it is such a string in a line that asks what parameters a function has.
+    pub(super) is_parameter: bool,
 }
 
 /// Where strings and comments of Python files spell a name, and why that is left alone.
@@ -297,17 +300,8 @@ pub(super) fn mentions(
     found.map(Spelling::left_alone).collect()
 }
 
-/// Where configuration and documentation spell a name, and why that is left alone.
-pub(super) fn mentions_in_documents(
-    snapshot: &Snapshot,
-    name: &str,
-) -> Vec<(String, Span, &'static str)> {
-    let found = spellings_in_documents(snapshot, name).into_iter();
-    found.map(Spelling::left_alone).collect()
-}
-
 impl Spelling {
-    fn left_alone(self) -> (String, Span, &'static str) {
+    pub(super) fn left_alone(self) -> (String, Span, &'static str) {
         (self.file, self.span, self.text.why())
     }
 }
@@ -328,7 +322,7 @@ pub(super) fn spellings(index: &Index, root: &Path, name: &str) -> Vec<Spelling>
 }
 
 /// What stands before a name in a text, as far as it may belong to the same dotted name.
-fn before(text: &str, at: usize) -> String {
+pub(super) fn before(text: &str, at: usize) -> String {
     let is_part = |c: char| matches!(c, '_' | '.' | ':') || c.is_alphanumeric();
     let before = text.get(..at).unwrap_or_default();
     let start = before.rfind(|c: char| !is_part(c));
@@ -397,45 +391,6 @@ pub(super) fn too_deep(
         .collect()
 }
 
-/// Where configuration and documentation spell a name as a word of its own.
-pub(super) fn spellings_in_documents(snapshot: &Snapshot, name: &str) -> Vec<Spelling> {
-    let is_document = |path: &str| DOCUMENTS.iter().any(|end| path.ends_with(end));
-    let files: Vec<_> = snapshot.files().iter().collect();
-    let found: Vec<Vec<_>> = files
-        .par_iter()
-        .filter(|file| is_document(&file.path) && file.stamp.size <= MAX_DOCUMENT)
-        .map(|file| {
-            let Ok(bytes) = std::fs::read(snapshot.root().join(&*file.path)) else {
-                return Vec::new();
-            };
-            let source = Source::decode(&bytes);
-            let places = words(source.text(), name).map(|at| {
-                let start = TextSize::try_from(at).unwrap_or_default();
-                let range = TextRange::at(start, TextSize::of(name));
-                Spelling {
-                    file: file.path.to_string(),
-                    span: span_of(&source, range),
-                    text: Text::Document,
-                    before: before(source.text(), at),
-                }
-            });
-            places.collect()
-        })
-        .collect();
-    found.into_iter().flatten().take(MAX_MENTIONS).collect()
-}
-
-/// Where configuration names something by what it belongs to, as entry points of a package do:
-/// `shop.cli:main` of `main` and its owner `cli`.
-pub fn in_configuration(snapshot: &Snapshot, name: &str, owner: &str) -> Vec<(String, Span)> {
-    let all = spellings_in_documents(snapshot, name).into_iter();
-    let named = all.filter(|one| {
-        CONFIGURATION.iter().any(|end| one.file.ends_with(end))
-            && one.before.rsplit(['.', ':']).next() == Some(owner)
-    });
-    named.map(|one| (one.file, one.span)).collect()
-}
-
 fn mentions_in(source: &Source, path: &Arc<str>, name: &str) -> Vec<Spelling> {
     parsed(source.text(), path, |parsed| {
         let documentation = docstrings(parsed.body());
@@ -453,11 +408,17 @@ fn mentions_in(source: &Source, path: &Arc<str>, name: &str) -> Vec<Spelling> {
             for at in words(text, name) {
                 let start = token.start() + TextSize::try_from(at).unwrap_or_default();
                 let range = TextRange::new(start, start + TextSize::of(name));
+                let span = span_of(source, range);
+                let is_whole = kind == Text::String && is_quoted(text, at, name);
+                let line = source.line(span.start.line).unwrap_or_default();
+                let mut asks = OF_PARAMETERS.iter();
                 found.push(Spelling {
                     file: path.to_string(),
-                    span: span_of(source, range),
+                    span,
                     text: kind,
                     before: before(text, at),
+                    is_whole,
+                    is_parameter: is_whole && asks.any(|word| line.contains(word)),
                 });
             }
         }
@@ -465,8 +426,14 @@ fn mentions_in(source: &Source, path: &Arc<str>, name: &str) -> Vec<Spelling> {
     })
 }
 
+/// Whether a name stands between the quotes of a string.
+fn is_quoted(text: &str, at: usize, name: &str) -> bool {
+    let is_quote = |c: char| matches!(c, '"' | '\'');
+    text[..at].ends_with(is_quote) && text[at + name.len()..].starts_with(is_quote)
+}
+
 /// Where strings begin that stand alone.
-fn docstrings(body: &[Stmt]) -> BTreeSet<TextSize> {
+pub(super) fn docstrings(body: &[Stmt]) -> BTreeSet<TextSize> {
     struct Find(BTreeSet<TextSize>);
     impl<'a> Visitor<'a> for Find {
         fn visit_stmt(&mut self, stmt: &'a Stmt) {
@@ -484,7 +451,7 @@ fn docstrings(body: &[Stmt]) -> BTreeSet<TextSize> {
     find.0
 }
 
-fn span_of(source: &Source, range: TextRange) -> Span {
+pub(super) fn span_of(source: &Source, range: TextRange) -> Span {
     Span {
         start: source.position(range.start().to_usize()),
         end: source.position(range.end().to_usize()),

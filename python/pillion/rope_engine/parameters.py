@@ -94,6 +94,7 @@ class Needs:
             arguments &= bound
         if self.returned or end is None:
             live = set()
+        self._deleted(body, live)
         strict = flow.Flow(strict=True).block(body, set())
         for name in sorted(live):
             if end is None or name in (strict or ()):
@@ -125,6 +126,21 @@ class Needs:
             )
         self.arguments = self._sorted(arguments)
         self.results = self._sorted(live)
+
+    def _deleted(self, body: list[Any], live: flow.Names) -> None:
+        """A function of its own would only delete its own name."""
+        gone = [
+            node
+            for node in flow.own_nodes(body)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Del)
+        ]
+        for node in gone:
+            if self.is_module or node.id in live:
+                raise RefusedError(
+                    "conflict",
+                    f"the range deletes `{node.id}` in line {node.lineno}",
+                    "leave that statement out of the range",
+                )
 
     def _globals(self, body: list[Any]) -> None:
         host = [] if self.is_module else list(self.selection.host.body)  # type: ignore[attr-defined]

@@ -7,7 +7,7 @@ use pillion_index::answers::{Answer, Confidence, Location, Reference};
 use pillion_index::source::Span;
 use pillion_index::text::shown;
 use pillion_refactor::rope::File;
-use pillion_refactor::{inline_context, strings};
+use pillion_refactor::{inline_context, rename, strings};
 use pillion_symbols::open_files::OpenFiles;
 use pillion_symbols::project::View;
 use pillion_symbols::{closure, definitions, references};
@@ -145,6 +145,12 @@ impl Operation for Inline {
         });
         if at_top == Some(true) {
             list_strings(&view, home, &mut set);
+            for one in rename::in_texts(&engine, &spot).await? {
+                set.leave(LeftAlone {
+                    location: OpenFiles::new(&view).location(&view.root().join(one.file), one.span),
+                    why: one.why.into(),
+                });
+            }
         }
         let title = format!("inline {}", home.name.as_deref().unwrap_or("it"));
         answer(&view, set, &self.writing, cx.caller(), title).await

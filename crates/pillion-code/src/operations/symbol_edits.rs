@@ -28,9 +28,10 @@ use super::refactoring::Writing;
 use super::symbol_source::{self, Given};
 use crate::CodeService;
 use crate::params::{Asked, Place, Spot};
-use pillion_refactor::{moving, rename, strings};
+use pillion_refactor::rename::{self, Embedded};
+use pillion_refactor::{documents, moving, strings};
 use pillion_symbols::named::{self, NameOrPlace};
-use pillion_symbols::open_files::OpenFiles;
+use pillion_symbols::open_files::{FileSpan, OpenFiles};
 
 /// Users that an error names.
 const MAX_USERS: usize = 100;
@@ -393,7 +394,8 @@ impl Target {
             let own = strings.filter(|(file, _)| *file == self.file);
             places.extend(own.map(|(file, span)| (root.join(file), span)));
         }
-        let named = strings::in_configuration(&engine.view.snapshot, name, &self.owner());
+        places.extend(self.embedded(engine).await?);
+        let named = documents::in_configuration(&engine.view.snapshot, name, &self.owner());
         places.extend(
             named
                 .into_iter()
@@ -413,6 +415,18 @@ impl Target {
         Err(Error::new(Code::Conflict, what)
             .hint("take these away first if they mean something else")
             .data(json!({ "users": users })))
+    }
+
+    /// Where code that texts hold runs it: doctests, commands, scripts.
+    async fn embedded(&self, engine: &EngineView) -> Result<Vec<FileSpan>> {
+        let root = engine.view.root();
+        let found = rename::in_texts(engine, &self.spot()).await?.into_iter();
+        let is_inside = |one: &Embedded| {
+            let lines = self.first..=self.last;
+            one.file == self.file && lines.contains(&one.span.start.line)
+        };
+        let used = found.filter(|one| one.runs && !is_inside(one));
+        Ok(used.map(|one| (root.join(one.file), one.span)).collect())
     }
 
     /// The last word of what a definition is found in: its class, or its module.

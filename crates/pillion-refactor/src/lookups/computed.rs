@@ -19,7 +19,8 @@ use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::{Ranged, TextRange};
 
-use super::sites::{self, Object};
+use super::meanings::Object;
+use super::sites;
 use super::{Finder, Subject};
 
 /// Functions that look a name up in an object.
@@ -30,6 +31,8 @@ const LISTING: &[&str] = &["dir", "vars", "asdict", "astuple", "fields"];
 const LISTED: &[&str] = &["__dict__", "__members__", "_asdict", "_fields"];
 /// Bases that make members of what is assigned in a class.
 const ENUMS: &[&str] = &["Enum", "Flag", "IntEnum", "IntFlag", "ReprEnum", "StrEnum"];
+/// What gives a module that is only known while the program runs.
+const LOADED: &[&str] = &["import_module(", "__import__(", "sys.modules[", "reload("];
 /// Sites that are asked about.
 const MAX_SITES: usize = 2000;
 /// Places that a warning names.
@@ -39,8 +42,21 @@ const SHOWN: usize = 5;
 struct Site {
     at: TextRange,
     object: Object,
+    /// The text of the object.
+    of: TextRange,
     /// Whether only members of an enumeration can be meant.
     of_enum: bool,
+    /// Whether it looks up one name, and does not list all.
+    by_name: bool,
+}
+
+/// Whether what is changed may be found in an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum MayBe {
+    No,
+    Yes,
+    /// Nobody knows what the object is.
+    Unknown,
 }
 
 /// What to tell about a name that may be looked up or listed without being spelled.
@@ -53,7 +69,8 @@ pub(crate) async fn told(engine: &EngineView, subject: &Subject) -> Result<Optio
     let (index, root) = (engine.view.index.clone(), engine.view.root().to_owned());
     let names = enums.clone();
     let found = work(move |_| read(&index, &root, &names)).await?;
-    let (mut places, mut asked, mut unseen) = (Vec::new(), 0, 0);
+    let (mut places, mut unknown) = (Vec::new(), Vec::new());
+    let (mut asked, mut unseen) = (0, 0);
     for (file, source, sites) in &found {
         for site in sites {
             if site.of_enum && enums.is_empty() {
@@ -62,32 +79,47 @@ pub(crate) async fn told(engine: &EngineView, subject: &Subject) -> Result<Optio
             asked += 1;
             if asked > MAX_SITES {
                 unseen += 1;
-            } else if finder.may_be_in(file, source, &site.object).await? {
-                let line = source.position(site.at.start().to_usize()).line + 1;
-                places.push(format!("{file}:{line}"));
+                continue;
+            }
+            let line = source.position(site.at.start().to_usize()).line + 1;
+            match finder.may_be_in(file, source, site).await? {
+                MayBe::Yes => places.push(format!("{file}:{line}")),
+                MayBe::Unknown => unknown.push(format!("{file}:{line}")),
+                MayBe::No => {}
             }
         }
     }
+    let by = "by a name that no text spells";
+    let name = &subject.name;
+    let unknown = shown(unknown).map(|places| {
+        format!("`{name}` may be looked up {by}, in objects of which nobody knows: {places}")
+    });
+    let places = shown(places).unwrap_or_default();
+    let known = match (places.is_empty(), unseen) {
+        (true, 0) => None,
+        (false, 0) => Some(format!(
+            "`{name}` may be looked up or listed {by}: {places}"
+        )),
+        (true, unseen) => Some(format!(
+            "{unseen} places that look up or list something {by} were not looked at"
+        )),
+        (false, unseen) => Some(format!(
+            "`{name}` may be looked up or listed {by}: {places}; {unseen} more places that do so were not looked at"
+        )),
+    };
+    let all: Vec<String> = known.into_iter().chain(unknown).collect();
+    Ok((!all.is_empty()).then(|| all.join("; ")))
+}
+
+/// The first of some places, and how many more there are.
+fn shown(mut places: Vec<String>) -> Option<String> {
     places.dedup();
     let more = match places.len().saturating_sub(SHOWN) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
     places.truncate(SHOWN);
-    let (name, places) = (&subject.name, places.join(", "));
-    let by = "by a name that no text spells";
-    Ok(match (places.is_empty(), unseen) {
-        (true, 0) => None,
-        (false, 0) => Some(format!(
-            "`{name}` may be looked up or listed {by}: {places}{more}"
-        )),
-        (true, unseen) => Some(format!(
-            "{unseen} places that look up or list something {by} were not looked at"
-        )),
-        (false, unseen) => Some(format!(
-            "`{name}` may be looked up or listed {by}: {places}{more}; {unseen} more places that do so were not looked at"
-        )),
-    })
+    (!places.is_empty()).then(|| places.join(", ") + &more)
 }
 
 type Read = Vec<(Arc<str>, Arc<Source>, Vec<Site>)>;
@@ -123,13 +155,15 @@ struct Collector {
 }
 
 impl Collector {
-    fn note(&mut self, at: TextRange, of: &Expr, of_enum: bool) {
+    fn note(&mut self, at: TextRange, of: &Expr, of_enum: bool, by_name: bool) {
         let object = sites::object(of);
-        if !matches!(object, Object::Other) {
+        if by_name || !matches!(object, Object::Other) {
             self.found.push(Site {
                 at,
                 object,
+                of: of.range(),
                 of_enum,
+                by_name,
             });
         }
     }
@@ -142,15 +176,17 @@ impl Collector {
         };
         match &*call.arguments.args {
             [of, name, ..] if BY_NAME.contains(&function) && is_computed(name) => {
-                self.note(call.range(), of, false);
+                self.note(call.range(), of, false, true);
             }
-            [of, ..] if LISTING.contains(&function) => self.note(call.range(), of, false),
+            [of, ..] if LISTING.contains(&function) => self.note(call.range(), of, false, false),
             [] if function == "globals" && call.func.is_name_expr() => {
                 let at = call.func.range().start().to_usize();
                 self.found.push(Site {
                     at: call.range(),
                     object: Object::Own(at),
+                    of: call.range(),
                     of_enum: false,
+                    by_name: false,
                 });
             }
             _ => {}
@@ -163,14 +199,14 @@ impl<'a> Visitor<'a> for Collector {
         match expr {
             Expr::Call(call) => self.call(call),
             Expr::Subscript(subscript) if is_computed(&subscript.slice) => {
-                self.note(subscript.range(), &subscript.value, true);
+                self.note(subscript.range(), &subscript.value, true, false);
             }
             Expr::Attribute(attribute) if LISTED.contains(&attribute.attr.as_str()) => {
-                self.note(attribute.range(), &attribute.value, false);
+                self.note(attribute.range(), &attribute.value, false, false);
             }
             // A member of an enumeration tells its name.
             Expr::Attribute(attribute) if attribute.attr == *"name" && attribute.ctx.is_load() => {
-                self.note(attribute.range(), &attribute.value, true);
+                self.note(attribute.range(), &attribute.value, true, false);
             }
             _ => {}
         }
@@ -211,34 +247,46 @@ impl Finder<'_> {
         found
     }
 
-    /// Whether what is changed may be found in an object.
-    async fn may_be_in(
-        &mut self,
-        file: &str,
-        source: &Arc<Source>,
-        object: &Object,
-    ) -> Result<bool> {
+    async fn may_be_in(&mut self, file: &str, source: &Arc<Source>, site: &Site) -> Result<MayBe> {
+        let sure = |is_it: bool| if is_it { MayBe::Yes } else { MayBe::No };
         if self.subject.sort != Sort::Member {
-            if let Object::Own(at) = object {
+            if let Object::Own(at) = &site.object {
                 // `globals()` is about its own module.
                 let is_globals = source
                     .text()
                     .get(*at..)
                     .is_some_and(|t| t.starts_with("globals"));
                 let path = self.engine.absolute(file);
-                return Ok(is_globals && self.binds(&path));
+                return Ok(sure(is_globals && self.binds(&path)));
             }
-            let (_, modules) = self.object(file, source, object).await?;
-            return Ok(modules.iter().any(|(path, _)| self.binds(path)));
+            let (classes, modules) = self.object(file, source, &site.object).await?;
+            if modules.iter().any(|(path, _)| self.binds(path)) {
+                return Ok(MayBe::Yes);
+            }
+            let of = source.text().get(site.of.to_std_range());
+            let is_loaded = LOADED
+                .iter()
+                .any(|word| of.is_some_and(|of| of.contains(word)));
+            let is_module = classes
+                .iter()
+                .any(|(path, _)| path.ends_with("stdlib/types.pyi"));
+            let is_unknown = site.by_name && modules.is_empty() && (is_loaded || is_module);
+            return Ok(match is_unknown {
+                true => MayBe::Unknown,
+                false => MayBe::No,
+            });
         }
-        let (classes, _) = self.object(file, source, object).await?;
+        let (classes, modules) = self.object(file, source, &site.object).await?;
         // What a class above has may be taken from objects of those below.
-        if let Object::Own(_) = object {
+        if let Object::Own(_) = site.object {
             let mut above = classes.iter();
             if above.any(|class| self.subject.family.above.contains(class)) {
-                return Ok(true);
+                return Ok(MayBe::Yes);
             }
         }
-        Ok(self.is_ours(&classes))
+        if site.by_name && classes.is_empty() && modules.is_empty() && self.knows_family(file) {
+            return Ok(MayBe::Unknown);
+        }
+        Ok(sure(self.is_ours(&classes)))
     }
 }

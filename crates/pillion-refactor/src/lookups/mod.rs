@@ -4,14 +4,21 @@
 //! mean what `o.name` would; `__slots__` names attributes, and the keys of a typed dictionary
 //! are its fields. Where nobody knows the object, the place is named.
 
+mod annotations;
 pub(super) mod computed;
+mod formats;
+mod keys;
+mod meanings;
+mod queries;
 mod sites;
+mod stand_ins;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
 use pillion_catalogue::{Result, work};
+use pillion_index::facts::name_hash;
 use pillion_index::modules::Modules;
 use pillion_index::parsed::parsed;
 use pillion_index::source::{Source, Span};
@@ -25,10 +32,11 @@ use rayon::prelude::*;
 use ruff_text_size::TextRange;
 
 use super::subject::Subject;
-use sites::{Context, Holds, Lookup, Object, What};
+use meanings::{Holds, Lookup, Object, What};
 
 /// What makes a dictionary of an object's attributes.
 const ATTRIBUTES: &[&str] = &["asdict", "vars(", "__dict__"];
+const FILLED: &str = "a string that is filled in may read it";
 /// The last part of nothing.
 static EMPTY: String = String::new();
 
@@ -162,6 +170,28 @@ impl Finder<'_> {
         match &lookup.what {
             What::Of(object) => self.attribute(file, source, object).await,
             What::Later => Ok(Verdict::Unknown("a name like it is looked up later")),
+            What::Argument => Ok(Verdict::Foreign),
+            What::Filled | What::FilledKey if self.subject.sort != Sort::Member => {
+                Ok(Verdict::Nothing)
+            }
+            What::StandIn if self.subject.sort == Sort::Member => Ok(Verdict::Unknown(
+                "what stands in the place of an object has it by this name",
+            )),
+            What::Query => self.query(file, source, lookup).await,
+            What::Anywhere if self.subject.sort == Sort::Member => Ok(Verdict::Unknown(
+                "its file looks up names that it is given: this may be one",
+            )),
+            What::StandIn | What::Anywhere => Ok(Verdict::Nothing),
+            What::Filled => Ok(Verdict::Unknown(FILLED)),
+            // The keys are attributes where somebody makes a dictionary of those.
+            What::FilledKey => {
+                let mut words = ATTRIBUTES.iter();
+                let may_be = !self.keys.is_empty() || words.any(|w| source.text().contains(w));
+                Ok(match may_be {
+                    true => Verdict::Unknown(FILLED),
+                    false => Verdict::Nothing,
+                })
+            }
             What::Dotted(before) => self.dotted(before).await,
             What::OfClass(at) => {
                 let place = (self.engine.absolute(file), source.position(*at));
@@ -179,6 +209,28 @@ impl Finder<'_> {
                 self.spread(file, source, (of, called, *holds)).await
             }
         }
+    }
+
+    /// A query may mean an attribute, if its file knows the class, and no function takes the
+    /// keyword.
+    async fn query(
+        &mut self,
+        file: &str,
+        source: &Arc<Source>,
+        lookup: &Lookup,
+    ) -> Result<Verdict> {
+        let is_attribute = self.subject.family.places.iter().any(|(path, at)| {
+            let defined = self.opened.defined_at(path, at.start);
+            defined.is_none_or(|defined| !defined.kind.is_callable())
+        });
+        if self.subject.sort != Sort::Member || !is_attribute || !self.knows_family(file) {
+            return Ok(Verdict::Nothing);
+        }
+        let at = source.position(lookup.at.start().to_usize());
+        Ok(match self.engine.definition(file, at).await?.is_empty() {
+            true => Verdict::Unknown("a query may mean it by this name"),
+            false => Verdict::Nothing,
+        })
     }
 
     /// What is passed by `**` has the name as a keyword, unless it makes another of its kind.
@@ -240,6 +292,17 @@ impl Finder<'_> {
             classes.retain(|(path, _)| !path.to_string_lossy().contains("ty_extensions"));
         }
         Ok((classes, modules))
+    }
+
+    /// Whether a file has one of the classes, or spells its name.
+    fn knows_family(&mut self, file: &str) -> bool {
+        let facts = self.engine.view.index.get(file);
+        let path = self.engine.absolute(file);
+        self.subject.family.classes.iter().any(|class| {
+            let source = self.opened.source(&class.0);
+            let name = source.and_then(|s| s.slice(class.1).map(name_hash));
+            class.0 == path || facts.zip(name).is_some_and(|(f, name)| f.may_mention(name))
+        })
     }
 
     fn is_ours(&self, classes: &[FileSpan]) -> bool {
@@ -348,107 +411,6 @@ impl Finder<'_> {
         let found = self.engine.definition(file, import.span.start).await?;
         let found = found.iter().map(|l| (l.path.clone(), span(l.range)));
         Ok(found.collect())
-    }
-
-    /// A key of something: of an enumeration, or of a typed dictionary.
-    async fn key(
-        &mut self,
-        file: &str,
-        source: &Arc<Source>,
-        lookup: &Lookup,
-        object: &Object,
-    ) -> Result<Verdict> {
-        if self.subject.sort != Sort::Member {
-            return Ok(Verdict::Nothing);
-        }
-        let at = source.position(lookup.at.start().to_usize());
-        let known = self.engine.definition(file, at).await?;
-        let mut known = known.iter().map(|l| (l.path.clone(), span(l.range)));
-        if known.any(|place| self.subject.family.places.contains(&place)) {
-            return Ok(Verdict::Ours);
-        }
-        let (classes, modules) = self.object(file, source, object).await?;
-        let is_unknown = classes.is_empty() && modules.is_empty();
-        Ok(match self.is_ours(&classes) {
-            true => Verdict::Ours,
-            // A dictionary may hold the attributes of an object.
-            false if self.keys.is_empty() => Verdict::Nothing,
-            false if is_unknown => Verdict::Unknown("the type of what has this key is not known"),
-            false => Verdict::Foreign,
-        })
-    }
-
-    async fn in_dict(
-        &mut self,
-        file: &str,
-        source: &Arc<Source>,
-        keys: &[String],
-        context: &Context,
-    ) -> Result<Verdict> {
-        if self.keys.is_empty() {
-            return Ok(Verdict::Nothing);
-        }
-        if !keys.iter().all(|key| self.keys.contains(key)) {
-            return Ok(Verdict::Foreign);
-        }
-        let classes = match context {
-            Context::Nothing => Vec::new(),
-            Context::Annotated(names) => self.named(file, source, names).await?,
-            Context::Assigned(at) => self.object(file, source, &Object::Named(*at)).await?.0,
-            Context::Merged(object) => self.object(file, source, object).await?.0,
-            Context::Passed(at, place, name) => {
-                self.parameter(file, source, *at, *place, name.as_deref())
-                    .await?
-            }
-        };
-        Ok(match (self.is_ours(&classes), classes.is_empty()) {
-            (true, _) => Verdict::Ours,
-            (false, true) => Verdict::Unknown("a dictionary with keys like these"),
-            (false, false) => Verdict::Foreign,
-        })
-    }
-
-    async fn named(
-        &mut self,
-        file: &str,
-        source: &Arc<Source>,
-        names: &[usize],
-    ) -> Result<Vec<FileSpan>> {
-        let mut found = Vec::new();
-        for at in names {
-            found.extend(meaning(self.engine, file, source, *at).await?);
-        }
-        Ok(found)
-    }
-
-    /// What the annotation of a parameter names.
-    async fn parameter(
-        &mut self,
-        file: &str,
-        source: &Arc<Source>,
-        at: usize,
-        place: usize,
-        name: Option<&str>,
-    ) -> Result<Vec<FileSpan>> {
-        for (path, span) in meaning(self.engine, file, source, at).await? {
-            if !closure::is_inside(self.engine, &path) {
-                continue;
-            }
-            let Some(source) = self.opened.source(&path) else {
-                continue;
-            };
-            let Some(at) = source.offset(span.start) else {
-                continue;
-            };
-            let file = self.opened.name(&path).0;
-            let names = parsed(source.text(), &file, |parsed| {
-                sites::annotation(parsed.body(), at, place, name)
-            });
-            if let Some(names) = names {
-                return self.named(&file, &source, &names).await;
-            }
-        }
-        Ok(Vec::new())
     }
 }
 

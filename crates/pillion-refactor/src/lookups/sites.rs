@@ -2,12 +2,20 @@
 
 use pillion_symbols::literals::{KEYED, exact};
 use ruff_python_ast::visitor::{self, Visitor};
-use ruff_python_ast::{Expr, ExprCall, Stmt, StmtFunctionDef};
+use ruff_python_ast::{
+    Arguments, Expr, ExprCall, ExprStringLiteral, Operator, Stmt, StmtFunctionDef,
+};
 use ruff_text_size::{Ranged, TextRange, TextSize};
+
+use super::annotations::names_in;
+use super::formats::{Argument, Reading, fields, keys, parts};
+use super::meanings::{Context, Holds, Lookup, Object, What};
+use super::{queries, stand_ins};
 
 /// Functions that take an object and the name of one of its attributes.
 const BY_NAME: &[&str] = &[
     "getattr",
+    "getattr_static",
     "setattr",
     "hasattr",
     "delattr",
@@ -19,69 +27,6 @@ const BY_NAME: &[&str] = &[
 const LATER: &[&str] = &["attrgetter", "methodcaller"];
 /// Names of a class whose strings name its attributes.
 const OF_CLASS: &[&str] = &["__slots__", "__match_args__"];
-
-/// A name in a string.
-#[derive(Debug, Clone)]
-pub(super) struct Lookup {
-    /// Where the name stands.
-    pub(super) at: TextRange,
-    pub(super) what: What,
-}
-
-/// How it is looked up.
-#[derive(Debug, Clone)]
-pub(super) enum What {
-    /// As an attribute of this.
-    Of(Object),
-    /// As an attribute of what is not known here.
-    Later,
-    /// As a part of a dotted name, with what stands before it.
-    Dotted(Vec<String>),
-    /// As an attribute of the class whose name stands here.
-    OfClass(usize),
-    /// As a key of this.
-    Key(Object),
-    /// As a key of a dictionary that is written out, with all its keys.
-    InDict(Vec<String>, Context),
-    /// As a keyword of a call that is given all attributes, or all keys, of this by `**`; with
-    /// what is called.
-    Spread(Object, Object, Holds),
-}
-
-/// What a dictionary that is passed by `**` holds of an object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Holds {
-    /// Its attributes: `**vars(o)`.
-    Attributes,
-    /// Its own keys.
-    Keys,
-}
-
-/// What something is taken from.
-#[derive(Debug, Clone)]
-pub(super) enum Object {
-    /// What a name stands for.
-    Named(usize),
-    /// What a call of this name makes.
-    Made(usize),
-    /// The object or class whose method it is.
-    Own(usize),
-    Other,
-}
-
-/// What says what a dictionary has to hold.
-#[derive(Debug, Clone)]
-pub(super) enum Context {
-    Nothing,
-    /// Names in an annotation.
-    Annotated(Vec<usize>),
-    /// It becomes the value of what is named here.
-    Assigned(usize),
-    /// It is an argument of what is called here: by its place, or by name.
-    Passed(usize, usize, Option<String>),
-    /// It is merged into this.
-    Merged(Object),
-}
 
 pub(super) fn object(expr: &Expr) -> Object {
     match expr {
@@ -114,6 +59,14 @@ fn attributes(expr: &Expr) -> Option<&Expr> {
     }
 }
 
+/// What the keys of something mean: those of a dictionary of attributes are attributes.
+fn of_mapping(expr: &Expr) -> What {
+    match attributes(expr) {
+        Some(of) => What::Of(object(of)),
+        None => What::Key(object(expr)),
+    }
+}
+
 /// The last name of an expression.
 fn last(expr: &Expr) -> Option<&str> {
     match expr {
@@ -121,31 +74,6 @@ fn last(expr: &Expr) -> Option<&str> {
         Expr::Attribute(attribute) => Some(attribute.attr.as_str()),
         _ => None,
     }
-}
-
-/// The names in an annotation.
-pub(super) fn names_in(expr: &Expr) -> Vec<usize> {
-    struct Names(Vec<usize>);
-    impl<'a> Visitor<'a> for Names {
-        fn visit_expr(&mut self, expr: &'a Expr) {
-            match expr {
-                Expr::Name(name) => self.0.push(name.range.start().to_usize()),
-                Expr::Attribute(attribute) => {
-                    self.0.push(attribute.attr.range.start().to_usize());
-                }
-                // A plain name in quotes.
-                Expr::StringLiteral(literal) => {
-                    let part = literal.as_single_part_string();
-                    self.0
-                        .extend(part.map(|part| part.content_range().start().to_usize()));
-                }
-                _ => visitor::walk_expr(self, expr),
-            }
-        }
-    }
-    let mut names = Names(Vec::new());
-    names.visit_expr(expr);
-    names.0
 }
 
 /// The strings of a file in which a name may be looked up.
@@ -156,9 +84,16 @@ pub(super) fn lookups(body: &[Stmt], text: &str, name: &str) -> Vec<Lookup> {
         functions: Vec::new(),
         classes: Vec::new(),
         context: Context::Nothing,
+        looks_up: false,
+        anywhere: Vec::new(),
         found: Vec::new(),
     };
     finder.visit_body(body);
+    if finder.looks_up {
+        for at in std::mem::take(&mut finder.anywhere) {
+            finder.note(Some(at), || What::Anywhere);
+        }
+    }
     finder.found
 }
 
@@ -168,6 +103,10 @@ struct Finder<'a> {
     functions: Vec<&'a StmtFunctionDef>,
     classes: Vec<usize>,
     context: Context,
+    /// Whether the file looks up a name that it is given.
+    looks_up: bool,
+    /// The strings that are the name, wherever they stand.
+    anywhere: Vec<TextRange>,
     found: Vec<Lookup>,
 }
 
@@ -211,6 +150,8 @@ impl<'a> Finder<'a> {
             self.patched(call);
         }
         let is_patch = function == "object" && is_of_patch;
+        let is_given = |name: &Expr| matches!(name, Expr::Name(_) | Expr::Subscript(_));
+        self.looks_up |= BY_NAME.contains(&function) && args.get(1).is_some_and(is_given);
         if BY_NAME.contains(&function) || is_patch {
             let named = call.arguments.find_keyword("attribute");
             let named = named.map(|keyword| &keyword.value).filter(|_| is_patch);
@@ -220,15 +161,36 @@ impl<'a> Finder<'a> {
                 self.note(self.exact(name), || What::Of(object(of)));
             }
         } else if LATER.contains(&function) {
+            for at in args.iter().flat_map(|arg| parts(arg, self.text, self.name)) {
+                self.note(Some(at), || What::Later);
+            }
+        } else if function == "itemgetter" {
             for arg in args {
-                self.note(self.exact(arg), || What::Later);
+                self.note(self.exact(arg), || What::Key(Object::Other));
+            }
+        } else if let Some(literal) = receiver.and_then(Expr::as_string_literal_expr) {
+            match function {
+                "format" => self.format(literal, &call.arguments),
+                "format_map" => {
+                    let of = args.first().map(of_mapping);
+                    self.filled(literal, of);
+                }
+                _ => {}
             }
         } else if let (Some(of), true) = (receiver, KEYED.contains(&function))
             && let Some(key) = args.first()
         {
             self.note(self.exact(key), || What::Key(object(of)));
         }
-        for keyword in call.arguments.keywords.iter().filter(|k| k.arg.is_none()) {
+        for at in stand_ins::of(call, function, self.text, self.name) {
+            self.note(Some(at), || What::StandIn);
+        }
+        for at in queries::of(call, function, self.text, self.name) {
+            self.note(Some(at), || What::Query);
+        }
+        let fills = function == "format" && receiver.is_some_and(Expr::is_string_literal_expr);
+        let spread = call.arguments.keywords.iter();
+        for keyword in spread.filter(|keyword| keyword.arg.is_none() && !fills) {
             let (of, holds) = match (attributes(&keyword.value), &keyword.value) {
                 (Some(of), _) => (object(of), Holds::Attributes),
                 (None, value @ (Expr::Name(_) | Expr::Attribute(_))) => {
@@ -261,6 +223,56 @@ impl<'a> Finder<'a> {
                 _ => Context::Nothing,
             };
             self.with(context, |this| this.visit_expr(&keyword.value));
+        }
+    }
+
+    /// `'{0.name} {o[name]}'.format(...)`.
+    fn format(&mut self, literal: &ExprStringLiteral, given: &'a Arguments) {
+        let mut spread = given.keywords.iter().filter(|k| k.arg.is_none());
+        let spread = spread.next().map(|keyword| &keyword.value);
+        let is_counted = !given.args.iter().any(Expr::is_starred_expr);
+        for field in fields(literal, self.text, self.name) {
+            let value = match &field.of {
+                Argument::Place(place) => given.args.get(*place).filter(|_| is_counted),
+                Argument::Name(name) => given.find_keyword(name).map(|keyword| &keyword.value),
+            };
+            let of = value.map_or(Object::Other, object);
+            self.note(Some(field.at), || match field.reads {
+                Reading::Attribute => What::Of(of),
+                Reading::Key => What::Key(of),
+                Reading::Further => What::Filled,
+                Reading::Own => match spread.filter(|_| value.is_none()) {
+                    Some(of) => of_mapping(of),
+                    // The name of an argument is the call's own.
+                    None => What::Argument,
+                },
+            });
+        }
+    }
+
+    /// A string whose fields are the keys of one thing.
+    fn filled(&mut self, literal: &ExprStringLiteral, of: Option<What>) {
+        let Some(of) = of else { return };
+        let own = fields(literal, self.text, self.name).into_iter();
+        let own = own.filter(|field| field.reads == Reading::Own);
+        for at in own.map(|field| field.at) {
+            self.note(Some(at), || of.clone());
+        }
+        for at in keys(literal, self.text, self.name) {
+            self.note(Some(at), || of.clone());
+        }
+    }
+
+    /// What a string may read when somebody fills it in.
+    fn template(&mut self, literal: &ExprStringLiteral) {
+        for field in fields(literal, self.text, self.name) {
+            self.note(Some(field.at), || match field.reads {
+                Reading::Own => What::FilledKey,
+                _ => What::Filled,
+            });
+        }
+        for at in keys(literal, self.text, self.name) {
+            self.note(Some(at), || What::FilledKey);
         }
     }
 
@@ -420,7 +432,18 @@ impl<'a> Visitor<'a> for Finder<'a> {
             Expr::List(_) | Expr::Tuple(_) | Expr::Set(_) | Expr::If(_) => {
                 visitor::walk_expr(self, expr);
             }
-            Expr::StringLiteral(_) => self.dotted(expr),
+            Expr::StringLiteral(literal) => {
+                self.dotted(expr);
+                self.template(literal);
+                self.anywhere.extend(self.exact(expr));
+            }
+            Expr::BinOp(operation) => {
+                let left = operation.left.as_string_literal_expr();
+                if let Some(literal) = left.filter(|_| operation.op == Operator::Mod) {
+                    self.filled(literal, Some(of_mapping(&operation.right)));
+                }
+                self.with(Context::Nothing, |this| visitor::walk_expr(this, expr));
+            }
             Expr::Subscript(subscript) => {
                 let what = match attributes(&subscript.value) {
                     Some(of) => What::Of(object(of)),
@@ -439,59 +462,4 @@ impl<'a> Visitor<'a> for Finder<'a> {
             _ => self.with(Context::Nothing, |this| visitor::walk_expr(this, expr)),
         }
     }
-}
-
-/// The names in the annotation of a parameter of the function whose name stands at a place.
-pub(super) fn annotation(
-    body: &[Stmt],
-    at: usize,
-    place: usize,
-    name: Option<&str>,
-) -> Option<Vec<usize>> {
-    struct Find<'n> {
-        at: usize,
-        place: usize,
-        name: Option<&'n str>,
-        in_class: bool,
-        found: Option<Vec<usize>>,
-    }
-    impl<'a> Visitor<'a> for Find<'_> {
-        fn visit_stmt(&mut self, stmt: &'a Stmt) {
-            match stmt {
-                Stmt::FunctionDef(function)
-                    if function.name.range.start().to_usize() == self.at =>
-                {
-                    let skipped = usize::from(self.in_class);
-                    let mut all = function.parameters.iter_non_variadic_params();
-                    let parameter = match self.name {
-                        Some(name) => all.find(|p| p.parameter.name == *name),
-                        None => all.nth(self.place + skipped),
-                    };
-                    let annotation = parameter.and_then(|p| p.parameter.annotation.as_ref());
-                    self.found = annotation.map(|a| names_in(a));
-                }
-                Stmt::ClassDef(class) => {
-                    let before = std::mem::replace(&mut self.in_class, true);
-                    self.visit_body(&class.body);
-                    self.in_class = before;
-                }
-                Stmt::FunctionDef(function) => {
-                    let before = std::mem::replace(&mut self.in_class, false);
-                    self.visit_body(&function.body);
-                    self.in_class = before;
-                }
-                _ => visitor::walk_stmt(self, stmt),
-            }
-        }
-        fn visit_expr(&mut self, _: &'a Expr) {}
-    }
-    let mut find = Find {
-        at,
-        place,
-        name,
-        in_class: false,
-        found: None,
-    };
-    find.visit_body(body);
-    find.found
 }

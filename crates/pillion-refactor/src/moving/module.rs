@@ -10,6 +10,7 @@ use pillion_index::facts::name_hash;
 use pillion_index::modules::{self, Modules, join, parent};
 use pillion_index::place;
 use pillion_index::scopes::{Scopes, Use};
+use pillion_index::source::Span;
 use pillion_symbols::open_files::OpenFiles;
 use pillion_symbols::project::View;
 use serde_json::json;
@@ -18,8 +19,9 @@ use super::cycles::{self, Imports};
 use super::file::Rewriting;
 use super::relocation::Relocation;
 use super::{order, span_of, string_imports};
+use crate::embedded::{self, Form, Sought};
 use crate::names::check_name;
-use crate::{parse_check, strings};
+use crate::{documents, parse_check, strings};
 
 /// What looks modules up by strings.
 const MODULE_LOOKUPS: &[&str] = &[
@@ -287,6 +289,9 @@ pub(super) fn inits(view: &View, from: &str, to: &str) -> Vec<String> {
     }
 }
 
+/// Places that a warning names.
+const MAX_SHOWN: usize = 5;
+
 /// Places that spell the module's whole name where nobody can be sure: strings, comments,
 /// configuration and documentation.
 fn list_possible(view: &View, relocation: &Relocation, set: &mut ChangeSet) {
@@ -294,16 +299,31 @@ fn list_possible(view: &View, relocation: &Relocation, set: &mut ChangeSet) {
     let mut opened = OpenFiles::new(view);
     let root = view.root();
     let in_python = strings::mentions(&view.index, root, &name);
-    let in_others = strings::mentions_in_documents(&view.snapshot, &name);
+    let in_others = documents::mentions(&view.snapshot, &name);
+    let paths = paths(view, relocation);
     let mut mentioned = Vec::new();
-    for (path, span, why) in in_python.into_iter().chain(in_others) {
+    let all = in_python.into_iter().chain(in_others).chain(paths);
+    for (path, span, why) in all.chain(embedded(view, relocation)) {
+        if mentioned.contains(&(path.clone(), span)) {
+            continue;
+        }
         set.leave(LeftAlone {
             location: opened.location(&root.join(&path), span),
             why: why.into(),
         });
         mentioned.push((path, span));
     }
-    for (path, span) in string_imports::places(view, &relocation.before, &relocation.from) {
+    let imports = string_imports::all(view, &relocation.before, &relocation.from);
+    let unknown = imports.unknown.iter().take(MAX_SHOWN);
+    let unknown = unknown.map(|(file, span)| format!("{file}:{}", span.start.line + 1));
+    let unknown: Vec<String> = unknown.collect();
+    if !unknown.is_empty() {
+        let places = unknown.join(", ");
+        set.warn(format!(
+            "modules are imported by names that no text spells: {places}"
+        ));
+    }
+    for (path, span) in imports.named {
         let mut known = mentioned.iter();
         if !known.any(|(file, inner)| *file == path && span.holds(inner)) {
             set.leave(LeftAlone {
@@ -324,6 +344,35 @@ fn list_possible(view: &View, relocation: &Relocation, set: &mut ChangeSet) {
     if parent(&relocation.from) != parent(&relocation.to) {
         list_files_beside(view, relocation, &mut opened, set);
     }
+}
+
+/// Where code that texts hold takes the module from its package.
+fn embedded(view: &View, relocation: &Relocation) -> Vec<(String, Span, &'static str)> {
+    let package = parent(&relocation.from);
+    if package.is_empty() {
+        return Vec::new();
+    }
+    let sought = Sought {
+        name: modules::last(&relocation.from).to_owned(),
+        form: Form::Name,
+        homes: BTreeSet::new(),
+        owners: [modules::last(package).to_owned()].into(),
+    };
+    let found = embedded::uses(&view.index, &view.snapshot, &sought);
+    let found = found.into_iter().map(|one| (one.file, one.span, one.why));
+    found.collect()
+}
+
+/// Where documents spell the files that move by their paths.
+fn paths(view: &View, relocation: &Relocation) -> Vec<(String, Span, &'static str)> {
+    let ends = ["", ".py", ".pyi"].map(|end| format!("{}{end}", relocation.from));
+    let is_there = |path: &&String| view.root().join(path).exists();
+    let spelled = ends.iter().filter(is_there).flat_map(|path| {
+        documents::paths(&view.snapshot, view.root(), path)
+            .into_iter()
+            .map(|(file, span)| (file, span, "a path of it in a document"))
+    });
+    spelled.collect()
 }
 
 /// Strings that are the last part of the module's name, in files that look modules up and know

@@ -7,7 +7,7 @@ use pillion_catalogue::{Result, work};
 use pillion_changes::{ChangeSet, LeftAlone};
 use pillion_index::facts::name_hash;
 use pillion_index::modules::{self, Modules};
-use pillion_index::source::Source;
+use pillion_index::source::{Source, Span};
 use pillion_symbols::open_files::OpenFiles;
 use pillion_symbols::project::View;
 
@@ -17,7 +17,8 @@ use super::imports::Line;
 use super::text::Text;
 use super::users::{Users, knows};
 use super::{class_hooks, order, registering, span_of, string_imports, stubs};
-use crate::{parse_check, strings};
+use crate::embedded::{self, Form, Sought};
+use crate::{documents, parse_check, strings};
 
 /// What looks names up by strings.
 const LOOKUPS: &[&str] = &[
@@ -105,7 +106,7 @@ impl Move<'_> {
         }
         self.list_late(&mut opened, &mut set);
         self.list_replaced(&needs, &mut set);
-        self.list_possible(&mut opened, &mut set);
+        self.list_possible(stays, &mut opened, &mut set);
         self.warn_of_annotations(&mut set);
         self.warn_of_tests(&mut set);
         if self.is_new {
@@ -222,15 +223,22 @@ impl Move<'_> {
         }
     }
 
-    fn list_possible(&self, opened: &mut OpenFiles, set: &mut ChangeSet) {
+    fn list_possible(&self, stays: bool, opened: &mut OpenFiles, set: &mut ChangeSet) {
         let dotted = self.modules.dotted(&self.origin.key);
         let name = format!("{dotted}.{}", self.moving.name);
         let root = self.view.root();
         let in_python = strings::mentions(&self.view.index, root, &name);
-        let in_others = strings::mentions_in_documents(&self.view.snapshot, &name);
+        let in_others = documents::mentions(&self.view.snapshot, &name);
+        // As entry points are written.
+        let entry = format!("{dotted}:{}", self.moving.name);
+        let entries = documents::mentions(&self.view.snapshot, &entry);
+        let embedded = self.embedded(stays);
         let mut listed = BTreeSet::new();
-        for (path, span, why) in in_python.into_iter().chain(in_others) {
-            listed.insert((path.clone(), span.end));
+        let all = in_python.into_iter().chain(in_others).chain(entries);
+        for (path, span, why) in all.chain(embedded) {
+            if !listed.insert((path.clone(), span.end)) {
+                continue;
+            }
             set.leave(LeftAlone {
                 location: opened.location(&root.join(&path), span),
                 why: why.into(),
@@ -254,6 +262,41 @@ impl Move<'_> {
                 });
             }
         }
+    }
+
+    /// Where code that texts hold takes it from the old module; and what the doctests that go
+    /// along have from there.
+    fn embedded(&self, stays: bool) -> Vec<(String, Span, &'static str)> {
+        let origin = &self.origin;
+        let sought = Sought {
+            name: self.moving.name.clone(),
+            form: Form::Name,
+            homes: [origin.file.clone()].into(),
+            owners: [modules::last(&origin.key).to_owned()].into(),
+        };
+        let moves = |span: &Span| {
+            let mut pieces = self.pieces.iter();
+            pieces.any(|piece| span_of(&origin.source, *piece).holds(span))
+        };
+        // What still needs it imports it, and offers it so.
+        let found = match stays {
+            true => Vec::new(),
+            false => embedded::uses(&self.view.index, &self.view.snapshot, &sought),
+        };
+        let users = found.into_iter();
+        let users = users.filter(|one| one.file != origin.file || !moves(&one.span));
+        let users = users.map(|one| (one.file, one.span, one.why));
+        let here = origin.scopes.module_bindings();
+        let there = self.destination.scopes.module_bindings();
+        let own = embedded::names_in_doctests(&origin.source, &origin.file, &self.pieces);
+        let own = own.into_iter().filter(|(name, _)| {
+            *name != self.moving.name
+                && here.contains_key(name.as_str())
+                && !there.contains_key(name.as_str())
+        });
+        let why = "its doctest has this from the old module";
+        let own = own.map(|(_, span)| (origin.file.clone(), span, why));
+        users.chain(own).collect()
     }
 
     /// Warn if only one of the modules keeps annotations as texts, and there are any.

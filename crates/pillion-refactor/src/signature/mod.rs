@@ -275,6 +275,16 @@ impl Change<'_> {
             computed.into_iter().for_each(|told| self.set.warn(told));
         }
         let mut seen: Vec<(String, Span)> = Vec::new();
+        for spot in self.called_by() {
+            for one in rename::in_texts(self.engine, &spot).await? {
+                if one.is_called && !seen.contains(&(one.file.clone(), one.span)) {
+                    let path = absolute(self.engine, &one.file);
+                    let why = format!("it is called {}: that stays as it is", one.why);
+                    self.leave(&path, one.span, why);
+                    seen.push((one.file, one.span));
+                }
+            }
+        }
         for definition in self.subject.definitions.iter().filter(|d| d.is_edited()) {
             for place in rename::looked_up(self.engine, &definition.spot()).await? {
                 if !seen.contains(&place) {
@@ -287,6 +297,22 @@ impl Change<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The names by which the functions are called: of an `__init__`, that of its class.
+    fn called_by(&mut self) -> Vec<Spotted> {
+        let class = self.subject.class.clone();
+        let class = class.and_then(|(path, span)| {
+            Some(Spotted {
+                path: self.opened.name(&path).0,
+                at: span.start,
+                source: self.opened.source(&path)?,
+                is_module: false,
+            })
+        });
+        let edited = self.subject.definitions.iter().filter(|d| d.is_edited());
+        // Those that stand for each other are found by any one of them.
+        edited.take(1).map(Definition::spot).chain(class).collect()
     }
 
     /// Decorators that may hand the function to others: what is called then is not followed.

@@ -129,7 +129,8 @@ impl Finder<'_> {
                     continue;
                 }
             }
-            let means = self.called(looked, callee.at).await?;
+            let mut means = self.called(looked, callee.at).await?;
+            means.extend(self.cooperating(looked, callee).await?);
             let known = match means.is_empty() {
                 true if self.is_own(looked, callee).await? => Carries::Yes,
                 true => Carries::Maybe,

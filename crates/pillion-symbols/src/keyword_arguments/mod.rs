@@ -6,6 +6,7 @@
 //! the function or class that is meant; what cannot be followed is named with the reason.
 
 mod handing_on;
+mod holders;
 mod mappings;
 mod sites;
 mod target;
@@ -91,6 +92,10 @@ pub(crate) async fn find(
         let below = target.makers_below(engine, name).await?;
         finder.found.joined.extend(below);
     }
+    if finder.is_called_as_value {
+        let beside = finder.beside().await?;
+        finder.found.joined.extend(beside);
+    }
     finder
         .found
         .joined
@@ -147,6 +152,10 @@ struct Finder<'a> {
     is_chosen_later: bool,
     /// Whether one of the functions is used as a value, if that was looked at.
     is_value: Option<bool>,
+    /// Where the functions go as values, if that was looked at.
+    held: Option<Arc<values::Held>>,
+    /// Whether the keyword is given to what is no function by its own name.
+    is_called_as_value: bool,
     /// The fixtures, if they were looked at.
     fixtures: Option<fixtures::All>,
     found: Arrivals,
@@ -174,6 +183,8 @@ impl<'a> Finder<'a> {
             carriers: BTreeMap::new(),
             is_chosen_later: false,
             is_value: None,
+            held: None,
+            is_called_as_value: false,
             fixtures: None,
             found: Arrivals::default(),
         }
@@ -308,6 +319,9 @@ impl Finder<'_> {
         let To::Call { callee, .. } = &site.to else {
             return Ok(());
         };
+        let names = &self.target.names;
+        let by_name = callee.as_ref().is_some_and(|c| names.contains(&c.name));
+        self.is_called_as_value |= !by_name && !self.target.is_field;
         if self.target.classes.is_empty() {
             return Ok(());
         }
@@ -392,10 +406,13 @@ impl Finder<'_> {
         {
             return self.copy(looked, callee, arguments).await;
         }
-        let means = match &callee {
+        let mut means = match &callee {
             Some(callee) => self.called(looked, callee.at).await?,
             None => Vec::new(),
         };
+        if let Some(callee) = &callee {
+            means.extend(self.cooperating(looked, callee).await?);
+        }
         if means.iter().any(|class| self.target.loose.contains(class)) {
             return Ok((false, Some("its class takes keywords of any name")));
         }

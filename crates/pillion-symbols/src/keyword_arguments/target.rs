@@ -240,7 +240,7 @@ pub(super) fn taking(
     })
 }
 
-fn place_of(
+pub(super) fn place_of(
     opened: &mut OpenFiles,
     (path, _): &FileSpan,
     range: Option<ruff_text_size::TextRange>,

@@ -23,7 +23,11 @@ fn named_project(context: &TestContext, name: &str) -> std::path::PathBuf {
 #[test]
 fn infinity_is_a_text_on_every_door() {
     let context = TestContext::new();
-    for (text, number) in [("inf", "\"Infinity\""), ("-inf", "\"-Infinity\""), ("nan", "null")] {
+    for (text, number) in [
+        ("inf", "\"Infinity\""),
+        ("-inf", "\"-Infinity\""),
+        ("nan", "null"),
+    ] {
         let called = context.pillion(&["call", "builtins:float", &format!("[\"{text}\"]")]);
         assert_eq!(called.stdout.trim(), number, "{called}");
     }

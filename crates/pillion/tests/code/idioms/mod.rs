@@ -4,9 +4,11 @@
 //! A row is one text. `# file: NAME` begins a file, and what stands before the first is
 //! `main.py`, which is run. `<|>` marks the place that is asked about.
 
+mod held;
 mod known;
 mod rename;
 mod signature;
+mod texts;
 
 use std::fs;
 use std::path::Path;

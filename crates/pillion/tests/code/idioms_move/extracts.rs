@@ -9,6 +9,58 @@ fn what_is_extracted_shares_its_variables_as_before() {
 
 const TABLE: &[Idiom] = &[
     Idiom {
+        name: "lines that delete what is read after them",
+        program: "\
+--- main.py
+def f():
+    x = 1
+    y = 2
+    del x
+    z = y
+    try:
+        return x
+    except NameError:
+        return z
+
+
+print(f())
+",
+        ask: ("extract_method", "main.py", ""),
+        more: r#"{"start_line": 4, "end_line": 5, "method_name": "taken"}"#,
+        verdict: Refused("the range deletes `x`"),
+    },
+    Idiom {
+        name: "lines that delete what nobody reads after them",
+        program: "\
+--- main.py
+def f():
+    x = 1
+    y = 2
+    z = x + y
+    del x
+    return z
+
+
+print(f())
+",
+        ask: ("extract_method", "main.py", ""),
+        more: r#"{"start_line": 4, "end_line": 5, "method_name": "taken"}"#,
+        verdict: Changed(&["+    z = taken(x, y)"]),
+    },
+    Idiom {
+        name: "lines that delete a name of the module",
+        program: "\
+--- main.py
+x = 1
+del x
+z = 2
+print(z, 'x' in globals())
+",
+        ask: ("extract_method", "main.py", ""),
+        more: r#"{"start_line": 2, "end_line": 3, "method_name": "taken"}"#,
+        verdict: Refused("the range deletes `x`"),
+    },
+    Idiom {
         name: "a closure reads what the range gives a value",
         program: "\
 --- main.py

@@ -2,12 +2,14 @@
 //! program with its verdict. A program that is changed is run before and after, and says the
 //! same; one that is refused, or left to the caller with a place, has the reason checked.
 
+mod computed;
 mod edits;
 mod elsewhere;
 mod extracts;
 mod inlines;
 mod moves;
 mod names;
+mod texts;
 mod unseen;
 
 use std::fs;

@@ -25,6 +25,42 @@ fn who_looks_a_module_up_is_named() {
 
 const DELETED: &[Idiom] = &[
     Idiom {
+        name: "delete what a class of Python looks up",
+        program: "\
+--- main.py
+import cmd
+
+
+class Shell(cmd.Cmd):
+    def do_greet(self, line):
+        print('hi')
+
+
+Shell().onecmd('greet')
+",
+        ask: ("safe_delete", "", ""),
+        more: r#"{"name_path": "Shell/do_greet"}"#,
+        verdict: Refused("cmd.py"),
+    },
+    Idiom {
+        name: "rename what a class of Python looks up",
+        program: "\
+--- main.py
+import cmd
+
+
+class Shell(cmd.Cmd):
+    def do_greet(self, line):
+        print('hi')
+
+
+Shell().onecmd('greet')
+",
+        ask: ("rename", "main.py", "def |do_greet"),
+        more: r#"{"new_name": "do_hail"}"#,
+        verdict: Listed("looked up by what its class inherits from"),
+    },
+    Idiom {
         name: "delete what a string looks up",
         program: "\
 --- main.py
