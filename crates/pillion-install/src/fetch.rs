@@ -21,7 +21,7 @@ use tokio::io::AsyncWriteExt;
 
 use crate::download_file::{Held, tag_of};
 use crate::error::{Error, Result};
-use crate::store::{ArchiveFile, BundleStore, WaitLimit, VersionFilter};
+use crate::store::{ArchiveFile, BundleStore, VersionFilter, WaitLimit};
 use crate::trust::TrustPolicy;
 
 /// So often it is tried.

@@ -11,6 +11,7 @@
 
 mod access;
 mod calls;
+mod components;
 mod connections;
 mod contract;
 mod cors;

@@ -6,29 +6,32 @@ use pillion_catalogue::{
 };
 use serde_json::{Map, Value, json};
 
+use super::components::Components;
 use crate::DoorState;
 
 /// The OpenAPI document of all operations.
 pub(super) fn document(state: &DoorState) -> Value {
     let mut paths = Map::new();
-    let mut schemas = Map::new();
-    let of_errors = schemas_of::<pillion_catalogue::Error>(&mut schemas);
-    schemas.insert("Error".into(), of_errors);
+    let mut components = Components::default();
+    components.add("Detail", detail_schema());
+    components.add("ValidationError", validation_schema());
+    // They come first, so that each has its plain name here; the list itself is not asked for.
+    let errors = schemars::schema_for!(Vec<pillion_catalogue::Error>);
+    components.share(errors.to_value(), "http");
     for definition in state.catalogue.definitions() {
         paths.insert(
             format!("/v1/{}", definition.name),
-            path(definition, &mut schemas),
+            path(definition, &mut components),
         );
     }
-    schemas.insert("Detail".into(), detail_schema());
-    schemas.insert("ValidationError".into(), validation_schema());
     for (definition, route) in super::routes::all(state) {
         // Several methods may share a path.
         let method = route.method.as_str().to_lowercase();
         let path = paths.entry(route.path).or_insert_with(|| json!({}));
-        path[method] = alias(definition, &route, &mut schemas);
+        path[method] = alias(definition, &route, &mut components);
     }
-    let contract = schemas_of::<super::contract::Contract>(&mut schemas);
+    let contract = schemars::schema_for!(super::contract::Contract).to_value();
+    let contract = components.share(contract, "http.contract");
     paths.insert(
         super::contract::PATH.into(),
         json!({ "get": {
@@ -46,31 +49,28 @@ pub(super) fn document(state: &DoorState) -> Value {
             "description": "Python, already running. Every operation is `POST /v1/{operation}` with its parameters as a JSON object.",
         },
         "paths": paths,
-        "components": { "schemas": schemas },
+        "components": { "schemas": components.into_schemas() },
     })
 }
 
 /// Add the functions that are exposed.
 pub(super) fn add_functions(document: &mut Value, listing: &Listing) {
-    let mut schemas = Map::new();
+    let mut components = Components::of(document["components"]["schemas"].take());
     for function in &listing.tools {
         let path = format!("/{}", function.name);
-        document["paths"][path] = function_path(function, &mut schemas);
+        document["paths"][path] = function_path(function, &mut components);
     }
-    if let Some(all) = document["components"]["schemas"].as_object_mut() {
-        all.append(&mut schemas);
-    }
+    document["components"]["schemas"] = components.into_schemas().into();
 }
 
-fn function_path(function: &ExposedFunction, schemas: &mut Map<String, Value>) -> Value {
-    // Two functions may mean different things by one name.
-    let mut hoisted = |schema: &Map<String, Value>, part: &str| {
-        let prefix = format!("{}.{part}.", function.name);
-        hoist(Value::Object(schema.clone()), &prefix, schemas)
+fn function_path(function: &ExposedFunction, components: &mut Components) -> Value {
+    let mut shared = |schema: &Map<String, Value>, part: &str| {
+        let owner = format!("{}.{part}", function.name);
+        components.share(Value::Object(schema.clone()), &owner)
     };
     let output = function.output_schema.as_ref();
-    let output = output.map_or_else(|| json!({}), |output| hoisted(output, "output"));
-    let input = hoisted(&function.input_schema, "input");
+    let output = output.map_or_else(|| json!({}), |output| shared(output, "output"));
+    let input = shared(&function.input_schema, "input");
     let mut content = json!({ "application/json": { "schema": output } });
     if function.streams {
         content["text/event-stream"] = json!({ "schema": { "type": "string" } });
@@ -96,10 +96,10 @@ fn error() -> Value {
     })
 }
 
-fn path(definition: &Definition, schemas: &mut Map<String, Value>) -> Value {
+fn path(definition: &Definition, components: &mut Components) -> Value {
     let area = definition.name.split('.').next().unwrap_or_default();
-    let params = hoist(definition.params_schema().to_value(), "", schemas);
-    let output = hoist(definition.output_schema().to_value(), "", schemas);
+    let params = components.share(definition.params_schema().to_value(), definition.name);
+    let output = components.share(definition.output_schema().to_value(), definition.name);
     let mut content = json!({ "application/json": { "schema": output } });
     if definition.streams != Streams::Never {
         content["text/event-stream"] = json!({ "schema": { "type": "string" } });
@@ -119,8 +119,8 @@ fn path(definition: &Definition, schemas: &mut Map<String, Value>) -> Value {
 }
 
 /// A path of an operation beside its own.
-fn alias(definition: &Definition, route: &Route, schemas: &mut Map<String, Value>) -> Value {
-    let own = hoist(definition.own_schema().to_value(), "", schemas);
+fn alias(definition: &Definition, route: &Route, components: &mut Components) -> Value {
+    let own = components.share(definition.own_schema().to_value(), definition.name);
     let mut properties = match own.get("properties") {
         Some(Value::Object(properties)) => properties.clone(),
         _ => Map::new(),
@@ -131,7 +131,7 @@ fn alias(definition: &Definition, route: &Route, schemas: &mut Map<String, Value
         "description": format!("The same as `{}`.", definition.name),
         "tags": ["alias"],
         "x-stability": route.stability.word(),
-        "responses": responses(definition, route, schemas),
+        "responses": responses(definition, route, components),
     });
     let mut parameters = Vec::new();
     for part in route.parameters() {
@@ -226,8 +226,8 @@ fn narrow(property: &mut Value, field: &Field) {
     object.extend(bounds.map(|(name, bound)| (name.to_owned(), bound)));
 }
 
-fn responses(definition: &Definition, route: &Route, schemas: &mut Map<String, Value>) -> Value {
-    let output = hoist(definition.output_schema().to_value(), "", schemas);
+fn responses(definition: &Definition, route: &Route, components: &mut Components) -> Value {
+    let output = components.share(definition.output_schema().to_value(), definition.name);
     let events = json!({ "text/event-stream": { "schema": { "type": "string" } } });
     let mut responses = match route.answer {
         AnswerForm::Json => {
@@ -294,42 +294,4 @@ fn validation_schema() -> Value {
         "required": ["detail"],
         "properties": { "detail": { "type": "array", "items": one } },
     })
-}
-
-fn schemas_of<T: schemars::JsonSchema>(schemas: &mut Map<String, Value>) -> Value {
-    hoist(schemars::schema_for!(T).to_value(), "", schemas)
-}
-
-/// Move a schema's own definitions to the document's, where references can find them.
-fn hoist(mut schema: Value, prefix: &str, schemas: &mut Map<String, Value>) -> Value {
-    if let Some(object) = schema.as_object_mut() {
-        object.remove("$schema");
-        if let Some(Value::Object(definitions)) = object.remove("$defs") {
-            for (name, definition) in definitions {
-                schemas.insert(format!("{prefix}{name}"), repoint(definition, prefix));
-            }
-        }
-    }
-    repoint(schema, prefix)
-}
-
-/// `#/$defs/X` becomes `#/components/schemas/X`, everywhere.
-fn repoint(value: Value, prefix: &str) -> Value {
-    match value {
-        Value::Object(object) => object
-            .into_iter()
-            .map(|(key, value)| match value {
-                Value::String(text) if key == "$ref" => {
-                    let place = format!("#/components/schemas/{prefix}");
-                    (key, Value::String(text.replace("#/$defs/", &place)))
-                }
-                other => (key, repoint(other, prefix)),
-            })
-            .collect(),
-        Value::Array(items) => items
-            .into_iter()
-            .map(|item| repoint(item, prefix))
-            .collect(),
-        other => other,
-    }
 }

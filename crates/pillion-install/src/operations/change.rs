@@ -14,7 +14,7 @@ use super::{Selection, TrustArgs, bytes};
 use crate::InstallService;
 use crate::error::Error;
 use crate::fetch::{self, ArchiveLocation};
-use crate::store::{WaitLimit, StoreChange, StoreOutcome};
+use crate::store::{StoreChange, StoreOutcome, WaitLimit};
 
 /// Check a bundle, install it and make it the active version.
 ///

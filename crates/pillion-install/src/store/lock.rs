@@ -105,11 +105,7 @@ impl BundleStore {
     }
 
     /// Keep all others from changing it.
-    pub async fn lock(
-        &self,
-        limit: WaitLimit,
-        progress: &dyn ProgressListener,
-    ) -> Result<Locked> {
+    pub async fn lock(&self, limit: WaitLimit, progress: &dyn ProgressListener) -> Result<Locked> {
         fs::create_dir_all(&self.root).map_err(Error::io("make", &self.root))?;
         let path = self.root.join(LOCK);
         let mut file = fs::File::options()

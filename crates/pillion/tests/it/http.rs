@@ -377,6 +377,63 @@ fn the_openapi_document_has_a_valid_shape() {
     check_references(&document, &document);
 }
 
+/// A short name may mean something else to each operation.
+#[test]
+fn the_openapi_document_says_of_each_operation_what_it_says_itself() {
+    let context = TestContext::new();
+    let document = context.serve().get("/openapi.json").json();
+    for definition in pillion::definitions() {
+        let post = &document["paths"][format!("/v1/{}", definition.name)]["post"];
+        let content = "/content/application~1json/schema";
+        let parts = [
+            ("/requestBody", definition.params_schema().to_value()),
+            ("/responses/200", definition.output_schema().to_value()),
+        ];
+        for (part, own) in parts {
+            let served = post.pointer(&format!("{part}{content}")).unwrap();
+            assert_eq!(
+                written_out(&document, served, &mut Vec::new()),
+                written_out(&own, &own, &mut Vec::new()),
+                "{}{part}",
+                definition.name
+            );
+        }
+    }
+}
+
+/// A schema with what it refers to in the place of each reference; one in a circle is a dot.
+fn written_out(document: &Value, part: &Value, within: &mut Vec<String>) -> Value {
+    match part {
+        Value::Object(object) => {
+            let reference = object.get("$ref").and_then(Value::as_str);
+            let mut whole = serde_json::Map::new();
+            if let Some(reference) = reference {
+                let meant = match within.iter().any(|outer| outer == reference) {
+                    true => json!("."),
+                    false => {
+                        let meant = document.pointer(&reference[1..]).unwrap();
+                        within.push(reference.to_owned());
+                        let meant = written_out(document, meant, within);
+                        within.pop();
+                        meant
+                    }
+                };
+                whole.insert("$ref".into(), meant);
+            }
+            let own = |key: &str| ["$ref", "$defs", "$schema"].contains(&key);
+            for (key, part) in object.iter().filter(|(key, _)| !own(key)) {
+                whole.insert(key.clone(), written_out(document, part, within));
+            }
+            Value::Object(whole)
+        }
+        Value::Array(items) => items
+            .iter()
+            .map(|item| written_out(document, item, within))
+            .collect(),
+        other => other.clone(),
+    }
+}
+
 /// Every `$ref` leads somewhere.
 fn check_references(document: &Value, part: &Value) {
     match part {

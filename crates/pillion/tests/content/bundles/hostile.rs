@@ -10,7 +10,7 @@ use pillion_bundle::Digest;
 use serde_json::Value;
 
 use super::world::World;
-use pillion_testing::Output;
+use pillion_testing::CommandOutput;
 
 const TRUSTED: [&str; 2] = ["--trust", "keys/bundle.pub"];
 const UNSIGNED: [&str; 1] = ["--allow-unsigned"];
@@ -74,7 +74,7 @@ fn archives_that_are_made_to_do_harm_are_refused_and_leave_nothing() {
         "experts.tar.gz",
         "hostile",
     ]);
-    let made = Output::of(python);
+    let made = CommandOutput::of(python);
     assert_eq!(made.code, Some(0), "{made}");
     let cases: Vec<Value> = made
         .stdout

@@ -9,7 +9,7 @@ use std::process::Stdio;
 use serde_json::json;
 
 use super::world::World;
-use pillion_testing::{DEADLINE, Output, wait_for};
+use pillion_testing::{CommandOutput, DEADLINE, wait_for};
 
 /// What changes a store, and what it takes after `--store`.
 fn changes(world: &World) -> Vec<Vec<String>> {
@@ -129,7 +129,7 @@ fn callers_of_other_doors_hear_of_the_wait_and_can_give_up() {
     assert_eq!(done["version"], "1.0.0", "the first did nothing: {done}");
     // Nobody holds it any more, also while the process lives.
     wait_for(DEADLINE, "the lock to be free", || {
-        let output: Output = world.run(&["bundle", "gc", "--store", "store"]);
+        let output: CommandOutput = world.run(&["bundle", "gc", "--store", "store"]);
         (output.code == Some(0)).then_some(()).ok_or(output)
     });
 }
