@@ -7,7 +7,7 @@
 use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use etcetera::BaseStrategy;
 
@@ -78,13 +78,15 @@ impl Dirs {
         let mut dirs = match (home, &base) {
             (Some(home), _) => Self::under(home),
             (None, Some(base)) => Self {
-                cache: base.cache_dir().join(NAME),
-                data: base.data_dir().join(NAME),
-                state: base
-                    .state_dir()
-                    .unwrap_or_else(|| base.data_dir())
-                    .join(NAME),
-                config: base.config_dir().join(NAME),
+                cache: without_dots(&base.cache_dir().join(NAME)),
+                data: without_dots(&base.data_dir().join(NAME)),
+                state: without_dots(
+                    &base
+                        .state_dir()
+                        .unwrap_or_else(|| base.data_dir())
+                        .join(NAME),
+                ),
+                config: without_dots(&base.config_dir().join(NAME)),
                 foreign_cache: None,
                 foreign_data: None,
             },
@@ -100,6 +102,7 @@ impl Dirs {
     pub fn under(home: impl AsRef<Path>) -> Self {
         let home = home.as_ref();
         let home = std::path::absolute(home).unwrap_or_else(|_| home.to_owned());
+        let home = without_dots(&home);
         Self {
             cache: home.join("cache"),
             data: home.join("data"),
@@ -141,6 +144,22 @@ impl Dirs {
     pub fn usable_state(&self) -> PathBuf {
         usable(&self.state, "state")
     }
+}
+
+/// The same place without `..`: behind walls a folder is where its path says, and there is none
+/// that a `..` could lead out of. Links before it are followed, as the system does.
+fn without_dots(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                plain = plain.canonicalize().unwrap_or(plain);
+                plain.pop();
+            }
+            part => plain.push(part),
+        }
+    }
+    plain
 }
 
 fn usable(wanted: &Path, stand_in: &str) -> PathBuf {
@@ -239,6 +258,19 @@ mod tests {
         let cache = dirs.writable_cache().unwrap();
         assert_eq!(cache, dirs.cache);
         assert_eq!(cache.metadata().unwrap().mode() & 0o777, 0o700);
+    }
+
+    #[test]
+    fn a_home_that_is_named_by_way_of_another_folder_is_where_the_system_finds_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().canonicalize().unwrap();
+        std::fs::create_dir_all(folder.join("far/inner")).unwrap();
+        std::os::unix::fs::symlink("far/inner", folder.join("link")).unwrap();
+        let cache = |home: &str| Dirs::under(folder.join(home)).cache;
+        assert_eq!(cache("none/../home"), folder.join("home/cache"));
+        assert_eq!(cache("link/../home"), folder.join("far/home/cache"));
+        assert_eq!(cache("link/home"), folder.join("link/home/cache"));
+        assert_eq!(without_dots(Path::new("/../..")), Path::new("/"));
     }
 
     #[test]
