@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::inspect::{BundleHealth, BundleState, InstalledBundle};
-use super::{Selection, TrustArgs, bytes};
+use super::{Selection, TrustArgs, readable_size};
 use crate::InstallService;
 use crate::error::Error;
 use crate::fetch::{self, ArchiveLocation};
@@ -309,7 +309,7 @@ impl Operation for Gc {
         lines.extend(report.others.iter().map(|path| format!("{word} {path}")));
         let in_use = report.in_use.iter();
         lines.extend(in_use.map(|one| format!("kept {}: a process runs from it", one.title())));
-        lines.push(format!("{word} {} in all", bytes(report.bytes)));
+        lines.push(format!("{word} {} in all", readable_size(report.bytes)));
         Some(lines.join("\n"))
     }
 

@@ -7,7 +7,7 @@ use pillion_runtime::managed::ToCaller;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Selection, TrustArgs, bytes};
+use super::{Selection, TrustArgs, readable_size};
 use crate::InstallService;
 use crate::fetch::ArchiveLocation;
 use crate::store::{self, ArchiveFile, Expected, InstalledVersion, VersionHealth, VersionState};
@@ -318,8 +318,8 @@ impl Operation for Verify {
                 archive.version,
                 platform.unwrap_or_default(),
                 archive.files,
-                bytes(archive.unpacked_bytes),
-                bytes(archive.size_bytes),
+                readable_size(archive.unpacked_bytes),
+                readable_size(archive.size_bytes),
                 archive.sha256
             ));
         }

@@ -89,11 +89,11 @@ pub struct TrustArgs {
 }
 
 /// Bytes as people read them.
-pub(crate) fn bytes(count: u64) -> String {
+pub fn readable_size(count: u64) -> String {
     let mega = count as f64 / 1e6;
     match count {
         0..1000 => format!("{count} bytes"),
-        1000..1_000_000 => format!("{:.0} kB", count as f64 / 1e3),
+        1000..50_000 => format!("{:.0} kB", count as f64 / 1e3),
         _ => format!("{mega:.1} MB"),
     }
 }

@@ -12,7 +12,7 @@ use pillion_runtime::managed::ToCaller;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{TrustArgs, bytes};
+use super::{TrustArgs, readable_size};
 use crate::{InstallService, registry};
 
 /// Check every artifact of a folder, and write the `index.json` that a host serves with them.
@@ -94,7 +94,11 @@ impl Operation for BuildRegistry {
             .map(|one| {
                 let platform = one.platform.map_or("all platforms", Platform::as_str);
                 let must = if one.mandatory { ", mandatory" } else { "" };
-                let (kind, scope, size) = (one.bundle_type, &one.scope_id, bytes(one.size_bytes));
+                let (kind, scope, size) = (
+                    one.bundle_type,
+                    &one.scope_id,
+                    readable_size(one.size_bytes),
+                );
                 format!(
                     "{kind}/{scope} {} for {platform}: {} ({size}{must})",
                     one.version, one.artifact_url

@@ -15,6 +15,7 @@ use pillion_bundle::signature::{Pair, SecretKey};
 use pillion_bundle::{BundleType, ChapterManifest, Platform, Version};
 use pillion_install::build::{self, Built, BundleIdentity, Plan, RuntimeInput};
 use pillion_install::error::Error as InstallError;
+use pillion_install::operations::readable_size;
 use pillion_protocol::vars;
 use pillion_runtime::Dirs;
 use pillion_runtime::managed::ProgressListener;
@@ -355,33 +356,32 @@ fn report(plan: &Plan, built: Option<&Built>, as_json: bool) {
         manifest.title(),
         manifest.files().len(),
         manifest.links().len(),
-        mega(manifest.size())
+        readable_size(manifest.size())
     ));
     for (path, bytes, files) in sizes.folders.iter().take(8) {
-        output::say(&format!("  {:>10}  {path} ({files} files)", mega(*bytes)));
+        output::say(&format!(
+            "  {:>10}  {path} ({files} files)",
+            readable_size(*bytes)
+        ));
     }
     if let Some(largest) = sizes.files.first() {
         output::say(&format!(
             "  the largest file: {} ({})",
             largest.0,
-            mega(largest.1)
+            readable_size(largest.1)
         ));
     }
     if let Some(built) = built {
         output::say(&format!(
             "{}  {}\nsha256 {}",
             built.archive.display(),
-            mega(built.size_bytes),
+            readable_size(built.size_bytes),
             built.sha256
         ));
         if let Some(signature) = &built.signature {
             output::say(&format!("signed: {}", signature.display()));
         }
     }
-}
-
-fn mega(bytes: u64) -> String {
-    format!("{:.1} MB", bytes as f64 / 1e6)
 }
 
 fn password(path: &Path) -> Result<String> {
