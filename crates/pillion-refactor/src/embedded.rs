@@ -284,9 +284,12 @@ fn fragments(text: &str, parsed: &Parsed) -> Vec<Fragment> {
             found.push(fragment);
         }
         if !is_documentation && depth == 0 && (is_evaluated || string.contains("import")) {
+            // The letters before the quotes are no names.
+            let quoted = string.trim_start_matches(|c: char| c.is_ascii_alphabetic());
+            let at = at + (string.len() - quoted.len());
             found.push(Fragment {
                 is_evaluated,
-                ..whole(string, at, Text::String)
+                ..whole(quoted, at, Text::String)
             });
         }
     }
