@@ -108,6 +108,30 @@ def loads(line: bytes) -> Any:
         raise
 
 
+def request(line: bytes) -> Any:
+    """Parse a line that asks for something, as `loads` does.
+
+    Its id comes back in every answer. One that is beyond all numbers cannot, and counts as null.
+    """
+    value = loads(line)
+    if type(value) is dict and not _is_finite(value.get("id")):
+        value["id"] = None
+    return value
+
+
+def _is_finite(value: Any) -> bool:
+    parts = [value]  # no recursion: it may nest as deeply as the parser bears
+    while parts:
+        part = parts.pop()
+        if type(part) is float and abs(part) == float("inf"):
+            return False
+        if type(part) is list:
+            parts.extend(part)
+        elif type(part) is dict:
+            parts.extend(part.values())
+    return True
+
+
 def leading_id(line: bytes) -> int | str | None:
     """The id of a line that cannot be parsed, if it comes first, as most hosts write it."""
     head, _, rest = line[:256].partition(b'"id":')

@@ -219,8 +219,12 @@ def test_bad_lines_do_not_end_the_worker(host):
     host.send({"id": 9, "method": "nope"})
     reply = host.read()
     assert (reply["id"], reply["error"]["code"]) == (9, "invalid_request")
-    host.send(b'{"id":1e999,"method":"call","params":{"function":"os:getpid"}}\n')
-    assert host.read()["id"] is None
+    for id in (b"1e999", b"[-1e999]", b'{"a":[1,1e999]}'):
+        for method in (b'"call","params":{"function":"os:getpid"}', b'"ping"'):
+            host.send(b'{"id":' + id + b',"method":' + method + b"}\n")
+            reply = host.read()
+            assert reply["id"] is None, id
+            assert "result" in reply, id
     host.send(b'{"id":1,"method":"call","params":[]}\n')
     assert host.read()["error"]["code"] == "invalid_request"
     assert host.result("math:sqrt", [4]) == 2.0
