@@ -14,6 +14,8 @@ ROOT = os.environ.get("IMPACT_ROOT")
 
 passed, bad, executed, imported, codes = set(), set(), set(), set(), {}
 at = imported
+# Whether pytest itself gave up: tests that did not run then say nothing.
+broke_off = False
 
 
 def profile(frame, event, _):
@@ -53,8 +55,14 @@ def pytest_runtest_logreport(report):
         bad.add(report.nodeid)
 
 
+def pytest_internalerror():
+    global broke_off
+    broke_off = True
+
+
 def pytest_sessionfinish():
     sys.setprofile(None)
     only = sorted(executed - imported)
     with open(OUT, "w", encoding="utf-8") as file:
-        json.dump({"passed": sorted(passed - bad), "executed": only}, file)
+        outcome = {"passed": sorted(passed - bad), "failed": sorted(bad), "executed": only}
+        json.dump({**outcome, "broke_off": broke_off}, file)

@@ -75,6 +75,20 @@ struct Mutant {
 #[derive(Debug, Default, Deserialize)]
 struct Outcome {
     passed: BTreeSet<String>,
+    failed: BTreeSet<String>,
+    /// Whether pytest itself gave up before all of them had run.
+    broke_off: bool,
+}
+
+impl Outcome {
+    /// The tests that passed before and do not any more. One that was not reached is none.
+    fn failing_since<'a>(&self, before: &'a Self) -> Vec<&'a String> {
+        let fails = |test: &&String| match self.broke_off {
+            true => self.failed.contains(*test),
+            false => !self.passed.contains(*test),
+        };
+        before.passed.iter().filter(fails).collect()
+    }
 }
 
 /// What was counted in one project.
@@ -269,10 +283,14 @@ impl<'a> Trial<'a> {
             .output(COMMAND_TIMEOUT)
             .await
             .map_err(Error::internal)?;
-        // Where nothing could even be collected, nothing passes.
+        // Where nothing could even be collected, nothing passes; of a run that a signal ended nobody
+        // knows which tests fail.
         match fs::read_to_string(&out) {
             Ok(text) => serde_json::from_str(&text).map_err(Error::internal),
-            Err(_) if !traced => Ok(Outcome::default()),
+            Err(_) if !traced => Ok(Outcome {
+                broke_off: said.exit.signal.is_some(),
+                ..Outcome::default()
+            }),
             Err(_) => Err(Error::internal(format!(
                 "the tests do not run: {}",
                 last(&said)
@@ -303,7 +321,7 @@ impl Tally {
         named: &BTreeSet<String>,
         (before, after): (&Outcome, &Outcome),
     ) {
-        let failing: Vec<&String> = before.passed.difference(&after.passed).collect();
+        let failing = after.failing_since(before);
         if failing.is_empty() {
             return;
         }
@@ -432,5 +450,29 @@ mod tests {
         let named = BTreeSet::from(["t.py::A::test_b".to_owned(), "u.py".to_owned()]);
         assert!(is_named(&named, "t.py::A::test_b[1-x::y]") && is_named(&named, "u.py::test_c"));
         assert!(!is_named(&named, "t.py::A::test_c"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(passed: &[&str], failed: &[&str], broke_off: bool) -> Outcome {
+        let set = |names: &[&str]| names.iter().map(ToString::to_string).collect();
+        Outcome {
+            passed: set(passed),
+            failed: set(failed),
+            broke_off,
+        }
+    }
+
+    #[test]
+    fn tests_that_were_not_reached_do_not_fail() {
+        let before = outcome(&["a", "b", "c"], &["d"], false);
+        let of_all = outcome(&["a"], &["b", "d"], false);
+        assert_eq!(of_all.failing_since(&before), ["b", "c"]);
+        let broken_off = outcome(&["a"], &["b", "d"], true);
+        assert_eq!(broken_off.failing_since(&before), ["b"]);
+        assert_eq!(Outcome::default().failing_since(&before).len(), 3);
     }
 }
