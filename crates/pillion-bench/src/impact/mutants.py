@@ -24,15 +24,17 @@ def mutants(root: pathlib.Path, package: str, seed: str, executed: set) -> list:
     found = []
     for path in sorted((root / package).rglob("*.py")):
         file = path.relative_to(root).as_posix()
-        for name, node in functions(ast.parse(path.read_text(encoding="utf-8"))):
+        text = path.read_bytes()
+        lines = text.splitlines()
+        for name, node in functions(ast.parse(text)):
             if f"{file}:{name}" not in executed:
                 continue
             body = node.body
             if ast.get_docstring(node) is not None and len(body) > 1:
                 body = body[1:]
             first = body[0]
-            # What stands behind the colon has no line of its own.
-            if first.lineno <= node.lineno:
+            # What stands behind the colon, as in overloads, has no line of its own.
+            if lines[first.lineno - 1][: first.col_offset].strip():
                 continue
             start = min([first.lineno, *(d.lineno for d in getattr(first, "decorator_list", []))])
             order = hashlib.sha256(f"{seed}:{file}:{name}".encode()).hexdigest()
