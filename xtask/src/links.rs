@@ -47,11 +47,13 @@ fn links(text: &str) -> Vec<(usize, &str)> {
     found
 }
 
-/// What stands in `[...](HERE)` and after `[...]: `.
+/// What stands in `[...](HERE)`, but for code, and after `[...]: `.
 fn targets(line: &str) -> impl Iterator<Item = &str> {
-    let inline = line.split("](").skip(1).filter_map(|rest| {
+    let inline = line.match_indices("](").filter_map(|(at, bracket)| {
+        let is_code = line[..at].matches('`').count() % 2 == 1;
+        let rest = &line[at + bracket.len()..];
         let end = rest.find([')', ' '])?;
-        Some(&rest[..end])
+        (!is_code).then_some(&rest[..end])
     });
     let reference = line
         .strip_prefix('[')
@@ -79,8 +81,13 @@ mod tests {
 [not](a-link.md)
 ```
 [reference]: three.md
-`list[0](x)` is code, but looks like a link";
-        let expected = [(1, "one.md"), (1, "two.md"), (5, "three.md"), (6, "x")];
+`list[0](x)` is code, [`four`](four.md) is a link";
+        let expected = [
+            (1, "one.md"),
+            (1, "two.md"),
+            (5, "three.md"),
+            (6, "four.md"),
+        ];
         assert_eq!(links(page), expected);
     }
 }
