@@ -451,11 +451,6 @@ mod tests {
         assert!(is_named(&named, "t.py::A::test_b[1-x::y]") && is_named(&named, "u.py::test_c"));
         assert!(!is_named(&named, "t.py::A::test_c"));
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
 
     fn outcome(passed: &[&str], failed: &[&str], broke_off: bool) -> Outcome {
         let set = |names: &[&str]| names.iter().map(ToString::to_string).collect();
